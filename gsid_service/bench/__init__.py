@@ -1,0 +1,1 @@
+"""Measurements, each a value with the ratio to something named that ran beside it."""

@@ -1,0 +1,1 @@
+"""Frozen data sets, and what detectors make of them."""

@@ -1,0 +1,1 @@
+"""Snapshots from collectors: their wire form and its validation."""

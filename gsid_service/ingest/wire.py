@@ -1,0 +1,382 @@
+"""The wire form of a snapshot: JSON in, a `Snapshot` out, or every problem with the field it is in.
+
+Pydantic checks the shape; what depends on the vocabulary (predicates, roles, ranges) is read from
+the schema, so that another protocol needs no change here.
+"""
+
+import json
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from gsid_service.records import Collector, Entity, Fact, FactKey, Snapshot
+from gsid_service.schema import EXTERNAL_AS, SCHEMA, UINT32, FactKind, Group, Parameter, Schema
+
+SCHEMA_VERSION = "gsid.snapshot/1"
+ID_LENGTH = 200
+PROBLEMS_SHOWN = 20
+SEQUENCE_HIGHEST = 2**63 - 1
+# Control, format (bidirectional overrides among them), surrogate, line and paragraph separators.
+HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+class Problem(NamedTuple):
+    """What is wrong, and in which field, as in `facts[3].params.local_pref`."""
+
+    field: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.reason}" if self.field else self.reason
+
+
+class InvalidSnapshot(ValueError):
+    """The document cannot be taken; `problems` holds the first ones, `total` counts them all."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        everything = list(problems)
+        self.total = len(everything)
+        self.problems = tuple(everything[:PROBLEMS_SHOWN])
+        more = self.total - len(self.problems)
+        lines = [str(p) for p in self.problems] + ([f"and {more} more"] if more else [])
+        super().__init__("\n".join(lines))
+
+
+class NotJSON(InvalidSnapshot):
+    """The document is not JSON at all."""
+
+
+def _printable(text: str) -> str:
+    hidden = next((c for c in text if unicodedata.category(c) in HIDDEN), None)
+    if hidden is not None:
+        raise ValueError(f"must not contain the control character U+{ord(hidden):04X}")
+    if text != text.strip():
+        raise ValueError("must not begin or end with white space")
+    return text
+
+
+Id = Annotated[str, Field(min_length=1, max_length=ID_LENGTH), AfterValidator(_printable)]
+Degrees = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class WireCollector(_Wire):
+    id: Id
+    role: Id
+
+
+class WireEntity(_Wire):
+    id: Id
+    kind: str
+    asn: Annotated[int, Field(ge=0, le=UINT32)] | None = None
+    label: Id | None = None
+    position: tuple[Degrees, Degrees] | None = Field(None, description="longitude, latitude")
+
+
+class WireFactKey(_Wire):
+    predicate: str
+    args: list[Id]
+
+
+class WireFact(_Wire):
+    predicate: str
+    args: list[str]  # each is the id of a declared entity, and checked there
+    params: dict[str, Any] = Field(default_factory=dict)
+    holds: bool = True
+
+
+class WireSnapshot(_Wire):
+    """One collector's view of one network at one time."""
+
+    schema_: Literal["gsid.snapshot/1"] = Field(alias="schema")
+    network: Id
+    collector: WireCollector
+    sequence: Annotated[int, Field(ge=0, le=SEQUENCE_HIGHEST)]
+    observed_at: AwareDatetime
+    complete: bool
+    entities: list[WireEntity]
+    facts: list[WireFact]
+    withdrawn: list[WireFactKey] = []
+
+
+def parse_snapshot(document: bytes | str, schema: Schema = SCHEMA) -> Snapshot:
+    """Read and check a snapshot; raises `InvalidSnapshot` with all that is wrong."""
+    try:
+        wire = WireSnapshot.model_validate_json(document)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        if details[0]["type"] == "json_invalid":
+            raise NotJSON([Problem("", details[0]["msg"])]) from None
+        raise InvalidSnapshot(_problem(d) for d in details) from None
+    return read_snapshot(wire, schema)
+
+
+def read_snapshot(wire: WireSnapshot, schema: Schema = SCHEMA) -> Snapshot:
+    """Check a snapshot of the right shape against the vocabulary."""
+    reading = _Reading(schema, {})
+    snapshot = Snapshot(
+        network=wire.network,
+        collector=Collector(wire.collector.id, wire.collector.role),
+        sequence=wire.sequence,
+        observed_at=wire.observed_at,
+        complete=wire.complete,
+        entities=reading.entities(wire.entities),
+        facts=reading.facts(wire.facts),
+        withdrawn=reading.withdrawn(wire.withdrawn, wire.facts),
+    )
+    if reading.problems:
+        raise InvalidSnapshot(reading.problems)
+    return snapshot
+
+
+def read_facts(
+    facts: list[WireFact], entities: Iterable[Entity], group: Group, schema: Schema = SCHEMA
+) -> tuple[Fact, ...]:
+    """Check facts of one group (such as intents) against entities that are known already."""
+    reading = _Reading(schema, {e.id: e.kind for e in entities}, group, "intents")
+    read = reading.facts(facts)
+    if reading.problems:
+        raise InvalidSnapshot(reading.problems)
+    return read
+
+
+def _problem(detail: ErrorDetails) -> Problem:
+    field = ""
+    for part in detail["loc"]:
+        field += f"[{part}]" if isinstance(part, int) else f".{part}" if field else str(part)
+    return Problem(field, _REASONS.get(detail["type"], detail["msg"].removeprefix("Value error, ")))
+
+
+_REASONS = {
+    "missing": "is required",
+    "extra_forbidden": "is not a field of this object",
+    "string_too_short": "must not be empty",
+    "string_too_long": f"must be at most {ID_LENGTH} characters long",
+    "timezone_aware": "must have a time zone, as in 2026-11-15T22:00:00Z",
+    "int_type": "must be an integer",
+    "int_from_float": "must be an integer",
+}
+
+
+class _Reading:
+    """Checks entities and facts against the vocabulary and collects what is wrong with them."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        kinds: Mapping[str, str],
+        group: Group | None = None,
+        place: str = "facts",
+    ) -> None:
+        self.schema, self.group, self.place = schema, group, place
+        self.kinds = dict(kinds)
+        self.problems: list[Problem] = []
+        self.allowed = {
+            fact.name: [{kind.name for kind in role.kinds} for role in fact.roles]
+            for fact in schema.facts
+        }
+
+    def entities(self, wire: list[WireEntity]) -> tuple[Entity, ...]:
+        for i, entity in enumerate(wire):
+            self.problems += self._check_entity(f"entities[{i}]", entity)
+            self.kinds.setdefault(entity.id, entity.kind)
+        return tuple(Entity(e.id, e.kind, e.asn, e.label, e.position) for e in wire)
+
+    def _check_entity(self, at: str, entity: WireEntity) -> Iterator[Problem]:
+        if entity.kind not in self.schema.entity:
+            yield Problem(f"{at}.kind", _unknown(entity.kind, "kind", self.schema.entity))
+        if entity.id in self.kinds:
+            yield Problem(f"{at}.id", f"{_quote(entity.id)} is declared twice")
+        if entity.asn is not None and entity.kind != EXTERNAL_AS.name:
+            yield Problem(f"{at}.asn", f"belongs to an {EXTERNAL_AS.name}, not a {entity.kind}")
+
+    def facts(self, wire: list[WireFact]) -> tuple[Fact, ...]:
+        seen: set[tuple[str, ...]] = set()
+        read = []
+        for i, fact in enumerate(wire):
+            identity = (fact.predicate, *fact.args)
+            if identity in seen:
+                key = FactKey(fact.predicate, tuple(fact.args))
+                self.problems.append(Problem(f"{self.place}[{i}]", f"{key} is given twice"))
+            seen.add(identity)
+            params = self._check_fact(f"{self.place}[{i}]", fact)
+            read.append(Fact(fact.predicate, tuple(fact.args), params, fact.holds))
+        return tuple(read)
+
+    def _check_fact(self, at: str, fact: WireFact) -> dict[str, int]:
+        kind = self.schema.fact.get(fact.predicate)
+        if kind is None or not self._takes(kind):
+            self.problems.append(Problem(f"{at}.predicate", self._refusal(fact.predicate, kind)))
+            return {}
+        self.problems += self._check_args(f"{at}.args", kind, fact.args, declared=True)
+        if not fact.holds and kind.group is not Group.INTENT:
+            self.problems.append(Problem(f"{at}.holds", "only an intent can be negated"))
+        return self._check_params(f"{at}.params", kind, fact.params)
+
+    def _takes(self, kind: FactKind) -> bool:
+        return kind.observable if self.group is None else kind.group is self.group
+
+    def _refusal(self, name: str, kind: FactKind | None) -> str:
+        if kind is not None and self.group is None:
+            return f"{name} is an intent, and no collector can observe it"
+        known = [fact.name for fact in self.schema.facts if self._takes(fact)]
+        return _unknown(name, "predicate", known)
+
+    def _check_args(
+        self, at: str, kind: FactKind, args: list[str], declared: bool
+    ) -> Iterator[Problem]:
+        allowed = self.allowed[kind.name]
+        if len(args) != len(kind.roles):
+            roles = ", ".join(role.name for role in kind.roles)
+            yield Problem(at, f"{kind.name} takes {len(kind.roles)} ({roles}), not {len(args)}")
+            return
+        if kind.distinct and len(set(args)) < len(args):
+            yield Problem(at, f"{kind.name} cannot name the same entity twice")
+        for i, arg in enumerate(args):
+            found = self.kinds.get(arg)
+            if found in allowed[i]:
+                continue
+            if found is None and declared:
+                yield Problem(f"{at}[{i}]", f"{_quote(arg)} is not declared in entities")
+            elif found in self.schema.entity:
+                role = kind.roles[i]
+                wanted = " or ".join(k.name for k in role.kinds)
+                reason = f"is a {found}; the {role.name} of {kind.name} is a {wanted}"
+                yield Problem(f"{at}[{i}]", f"{_quote(arg)} {reason}")
+
+    def _check_params(self, at: str, kind: FactKind, given: dict[str, Any]) -> dict[str, int]:
+        read = {}
+        for name, value in given.items():
+            parameter = kind.parameter(name)
+            if parameter is None:
+                known = [p.name for p in kind.parameters]
+                reason = _unknown(name, f"parameter of {kind.name}", known)
+                self.problems.append(Problem(f"{at}.{name}", reason))
+            elif (number := _number(parameter, value)) is None:
+                self.problems.append(Problem(f"{at}.{name}", _not_a_value(parameter, value)))
+            else:
+                read[name] = number
+        for parameter in kind.parameters:
+            if parameter.required and parameter.name not in given:
+                self.problems.append(Problem(f"{at}.{parameter.name}", "is required"))
+        return read
+
+    def withdrawn(self, wire: list[WireFactKey], facts: list[WireFact]) -> tuple[FactKey, ...]:
+        """Withdrawn facts need no declared entities: these may be gone with them."""
+        given = {(fact.predicate, *fact.args) for fact in facts} if wire else set()
+        for i, key in enumerate(wire):
+            kind = self.schema.fact.get(key.predicate)
+            at = f"withdrawn[{i}]"
+            if kind is None or not kind.observable:
+                self.problems.append(Problem(f"{at}.predicate", self._refusal(key.predicate, kind)))
+                continue
+            self.problems += self._check_args(f"{at}.args", kind, key.args, declared=False)
+            identity = (key.predicate, *key.args)
+            if identity in given:
+                self.problems.append(Problem(at, "is given in facts, or withdrawn already"))
+            given.add(identity)
+        return tuple(FactKey(key.predicate, tuple(key.args)) for key in wire)
+
+
+def _number(parameter: Parameter, value: Any) -> int | None:
+    """The value as an integer of the protocol's range, or None."""
+    if isinstance(value, str) and value in parameter.symbols:
+        return parameter.symbols.index(value)
+    if type(value) is int and parameter.low <= value <= parameter.high:
+        return value
+    return None
+
+
+def _not_a_value(parameter: Parameter, value: Any) -> str:
+    bounds = f"{parameter.low} to {parameter.high}"
+    if parameter.symbols:
+        return f"{_quote(value)} is none of {', '.join(parameter.symbols)}"
+    if type(value) is not int:
+        return f"{_quote(value)} is not an integer ({bounds})"
+    return f"{_quote(value)} is outside {bounds}"
+
+
+def _unknown(name: str, what: str, known: Iterable[str]) -> str:
+    return f"unknown {what} {_quote(name)}; known: {', '.join(known) or 'none'}"
+
+
+def _quote(value: Any) -> str:
+    """A value as an error shows it: on one line, and not longer than it is worth."""
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def dump_snapshot(snapshot: Snapshot, schema: Schema = SCHEMA) -> dict[str, Any]:
+    """The wire form of a snapshot, as `parse_snapshot` reads it."""
+    collector = {"id": snapshot.collector.id, "role": snapshot.collector.role}
+    return {
+        "schema": SCHEMA_VERSION,
+        "network": snapshot.network,
+        "collector": collector,
+        "sequence": snapshot.sequence,
+        "observed_at": snapshot.observed_at.isoformat().replace("+00:00", "Z"),
+        "complete": snapshot.complete,
+        "entities": [_dump_entity(entity) for entity in snapshot.entities],
+        "facts": [dump_fact(fact, schema) for fact in snapshot.facts],
+        "withdrawn": [{"predicate": k.predicate, "args": list(k.args)} for k in snapshot.withdrawn],
+    }
+
+
+def _dump_entity(entity: Entity) -> dict[str, Any]:
+    return {name: value for name, value in entity._asdict().items() if value is not None}
+
+
+def dump_fact(fact: Fact, schema: Schema = SCHEMA) -> dict[str, Any]:
+    """The wire form of a fact; `holds` appears on intents alone."""
+    kind = schema.fact[fact.predicate]
+    document: dict[str, Any] = {"predicate": fact.predicate, "args": list(fact.args)}
+    if fact.params:
+        document["params"] = {
+            name: _symbol(kind.parameter(name), value) for name, value in fact.params.items()
+        }
+    if kind.group is Group.INTENT:
+        document["holds"] = fact.holds
+    return document
+
+
+def _symbol(parameter: Parameter | None, value: int) -> int | str:
+    return parameter.symbols[value] if parameter and parameter.symbols else value
+
+
+def json_schema(schema: Schema = SCHEMA) -> dict[str, Any]:
+    """The JSON schema of a snapshot, with each predicate's roles and ranges spelled out."""
+    document = WireSnapshot.model_json_schema(by_alias=True)
+    document["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    definitions = document["$defs"]
+    definitions["WireEntity"]["properties"]["kind"]["enum"] = list(schema.entity)
+    observable = [kind for kind in schema.facts if kind.observable]
+    for name in ("WireFact", "WireFactKey"):
+        definitions[name]["properties"]["predicate"]["enum"] = [kind.name for kind in observable]
+    definitions["WireFact"]["allOf"] = [_predicate_schema(kind) for kind in observable]
+    return document
+
+
+def _predicate_schema(kind: FactKind) -> dict[str, Any]:
+    params: dict[str, Any] = {
+        "additionalProperties": False,
+        "properties": {p.name: _parameter_schema(p) for p in kind.parameters},
+        "required": [p.name for p in kind.parameters if p.required],
+    }
+    roles = " · ".join(role.name for role in kind.roles)
+    arguments = {"minItems": len(kind.roles), "maxItems": len(kind.roles), "description": roles}
+    then: dict[str, Any] = {"properties": {"args": arguments, "params": params}}
+    if params["required"]:
+        then["required"] = ["params"]
+    return {"if": {"properties": {"predicate": {"const": kind.name}}}, "then": then}
+
+
+def _parameter_schema(parameter: Parameter) -> dict[str, Any]:
+    if parameter.symbols:
+        return {"enum": [*parameter.symbols, *range(len(parameter.symbols))]}
+    return {"type": "integer", "minimum": parameter.low, "maximum": parameter.high}

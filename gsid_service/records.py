@@ -1,0 +1,154 @@
+"""The records that the stages hand to each other, frozen and typed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+NO_PARAMS: Mapping[str, int] = MappingProxyType({})
+
+
+class FactKey(NamedTuple):
+    """What makes a fact that fact: who stands in which role of which predicate."""
+
+    predicate: str
+    args: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.predicate}({', '.join(self.args)})"
+
+
+class Entity(NamedTuple):
+    """A router, a reflector, an external peering or a destination network."""
+
+    id: str
+    kind: str
+    asn: int | None = None
+    label: str | None = None
+    position: tuple[float, float] | None = None
+
+
+class Fact(NamedTuple):
+    """A grounded predicate with its parameters; `holds` is false for a negated intent."""
+
+    predicate: str
+    args: tuple[str, ...]
+    params: Mapping[str, int] = NO_PARAMS
+    holds: bool = True
+
+    @property
+    def key(self) -> FactKey:
+        return FactKey(self.predicate, self.args)
+
+
+class Collector(NamedTuple):
+    id: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One collector's view of one network at one time."""
+
+    network: str
+    collector: Collector
+    sequence: int
+    observed_at: datetime
+    complete: bool
+    entities: tuple[Entity, ...]
+    facts: tuple[Fact, ...]
+    withdrawn: tuple[FactKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """A network as the model sees it; entity nodes come first, then one node per fact."""
+
+    entities: tuple[str, ...]
+    facts: tuple[FactKey, ...]
+    features: FloatArray  # [N, D], -1 where not applicable
+    reference: FloatArray | None  # [N, D], the approved values; None where there are none
+    evidence: FloatArray  # [N], 1 satisfied, 0 broken, -1 not applicable or unknown
+    edges: IntArray  # [3, E]: fact node, entity node, role
+    stale: BoolArray  # [F]
+
+
+class Score(NamedTuple):
+    """How likely one parameter of one fact is wrong, as a calibrated probability."""
+
+    fact: FactKey
+    parameter: str
+    observed: int
+    baseline: int | None
+    score: float
+    stale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """All monitored parameters of one network, scored by one method."""
+
+    network: str
+    method: str
+    items: tuple[Score, ...]
+
+
+class Severity(Enum):
+    CRITICAL = "critical"
+    MAJOR = "major"
+    MINOR = "minor"
+
+
+class Status(Enum):
+    FIRING = "firing"
+    ACKNOWLEDGED = "acknowledged"
+    SILENCED = "silenced"
+    RESOLVED = "resolved"
+
+
+class Move(NamedTuple):
+    """Traffic from a router to a network that goes another way than before."""
+
+    router: str
+    network: str
+    before: str | None
+    after: str | None
+
+
+class AlertEvent(NamedTuple):
+    at: datetime
+    what: str
+    why: str
+    who: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A suspicious value and the proof of what it breaks; one per (network, fact, parameter)."""
+
+    id: str
+    network: str
+    fact: FactKey
+    parameter: str
+    status: Status
+    severity: Severity
+    score: float
+    observed: int
+    expected: int | None
+    snapshot_id: str
+    collector: str
+    first_seen: datetime
+    last_seen: datetime
+    broken_intents: tuple[Fact, ...] = ()
+    moved: tuple[Move, ...] = ()
+    reverting_repairs: int = 0
+    events: tuple[AlertEvent, ...] = ()

@@ -1,0 +1,138 @@
+"""Forwarding: from a plane to the next hops of every router for every network."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from gsid_service.records import BoolArray, IntArray
+from gsid_service.simulate import bgp, ospf
+from gsid_service.simulate.plane import Plane
+
+
+@dataclass(frozen=True, eq=False)
+class Forwarding:
+    """Where every router sends traffic for every network.
+
+    Next hops are numbered routers first, then external peers, as in `Plane.hop_index`.
+    """
+
+    plane: Plane
+    paths: ospf.Paths
+    selection: bgp.Selection
+    next_hop: IntArray  # [K, R]; the lowest-numbered where several are equal, NO_HOP for none
+
+    @cached_property
+    def hop_names(self) -> tuple[str, ...]:
+        return self.plane.routers + self.plane.peers
+
+    def is_stable(self, network: int) -> bool:
+        return self.selection.outcome[network] is bgp.Outcome.ONE
+
+    def next_hops(self, network: int, router: int) -> tuple[int, ...]:
+        """All equal next hops: equal-cost first hops, or equal external peers at a gateway."""
+        plane, route = self.plane, int(self.selection.route[network, router])
+        if route == bgp.NO_ROUTE:
+            return ()
+        gateway = plane.gateway_of[route]
+        if gateway == router:
+            routes = self.selection.equal_peers.get((network, router), (route,))
+            return tuple(sorted(len(plane.routers) + plane.peer_of[r] for r in routes))
+        start, end = plane.link_starts[router], plane.link_starts[router + 1]
+        used = self.paths.on_path[self.paths.row_of[gateway], start:end].tolist()
+        return tuple(compress(plane.link_ends[start:end], used))
+
+    def unsettled(self) -> dict[str, bgp.Outcome]:
+        """The networks that have not exactly one stable outcome."""
+        outcomes = zip(self.plane.networks, self.selection.outcome, strict=True)
+        return {name: outcome for name, outcome in outcomes if outcome is not bgp.Outcome.ONE}
+
+    def by_name(self, equal: bool = False) -> dict[str, dict[str, Any] | None]:
+        """{network: {router: next hop}}, the hop None where there is none; or lists of equal hops.
+
+        A network that has not exactly one stable outcome has None in place of its routers.
+        """
+        hop = self._hop_names if equal else self._hop_name
+        routers = list(enumerate(self.plane.routers))
+        return {
+            network: {name: hop(k, r) for r, name in routers} if self.is_stable(k) else None
+            for k, network in enumerate(self.plane.networks)
+        }
+
+    def _hop_name(self, network: int, router: int) -> str | None:
+        hop = int(self.next_hop[network, router])
+        return None if hop == ospf.NO_HOP else self.hop_names[hop]
+
+    def _hop_names(self, network: int, router: int) -> list[str]:
+        return [self.hop_names[hop] for hop in self.next_hops(network, router)]
+
+    def walk(self, network: int, router: int) -> list[int]:
+        """The hops from `router` on, one next hop each; ends at a peer, a dead end or a loop."""
+        hops = [router]
+        seen = {router}
+        while hops[-1] < len(self.plane.routers):
+            hop = int(self.next_hop[network, hops[-1]])
+            if hop == ospf.NO_HOP or hop in seen:
+                break
+            hops.append(hop)
+            seen.add(hop)
+        return hops
+
+    def reached(self, network: int, router: int) -> set[int]:
+        """Every hop on some path of traffic from `router`, itself included."""
+        seen, pending = {router}, [router]
+        while pending:
+            hop = pending.pop()
+            if hop < len(self.plane.routers):
+                fresh = [n for n in self.next_hops(network, hop) if n not in seen]
+                seen.update(fresh)
+                pending += fresh
+        return seen
+
+
+def forward(plane: Plane, always_compare_med: bool = False) -> Forwarding:
+    """The forwarding state that the plane's values lead to."""
+    gateways = np.unique(plane.announced[:, 0])
+    paths = ospf.shortest_paths(plane, gateways)
+    selection = bgp.select(plane, paths, always_compare_med)
+    return Forwarding(plane, paths, selection, _next_hop(plane, paths, selection))
+
+
+def moved(before: Forwarding, after: Forwarding) -> list[tuple[int, int]]:
+    """Every (network, router) whose next hops differ; both states have the same entities."""
+    differing = before.next_hop != after.next_hop
+    # Sets with the same lowest hop may still differ in the others.
+    suspects = np.argwhere(differing | _has_several(before) | _has_several(after))
+    return [
+        (network, router)
+        for network, router in suspects.tolist()
+        if before.next_hops(network, router) != after.next_hops(network, router)
+    ]
+
+
+def _has_several(state: Forwarding) -> BoolArray:
+    """[K, R]: whether a router has more than one next hop for a network."""
+    plane, paths = state.plane, state.paths
+    several = np.zeros(state.next_hop.shape, dtype=np.bool_)
+    if len(plane.announced):
+        ahead = np.zeros((len(paths.gateways), len(plane.links) + 1), dtype=np.int32)
+        np.cumsum(paths.on_path, axis=1, out=ahead[:, 1:])
+        hops = np.diff(ahead[:, plane.link_starts], axis=1)  # [G, R]
+        rows = np.searchsorted(paths.gateways, plane.announced[state.selection.route, 0])
+        several = hops[rows, np.arange(len(plane.routers))] > 1
+    for network, router in state.selection.equal_peers:
+        several[network, router] = True
+    return several
+
+
+def _next_hop(plane: Plane, paths: ospf.Paths, selection: bgp.Selection) -> IntArray:
+    if not len(plane.announced):
+        return np.full(selection.route.shape, ospf.NO_HOP, dtype=np.int64)
+    gateway = plane.announced[selection.route, 0]
+    peer = len(plane.routers) + plane.announced[selection.route, 1]
+    routers = np.arange(len(plane.routers))
+    inside = paths.first_hop[np.searchsorted(paths.gateways, gateway), routers]
+    hop = np.where(gateway == routers, peer, inside)
+    return np.where(selection.route == bgp.NO_ROUTE, ospf.NO_HOP, hop)
