@@ -112,16 +112,22 @@ def _drain(design: Design, rng: random.Random) -> Design:
 
 def _swap(design: Design, rng: random.Random) -> Design:
     """The primary and the backup gateway of a network exchange their attributes."""
-    network = pick(rng, design.networks)
-    announcing = sorted((p for p in design.peerings if p.network == network), key=_preference)
-    if len(announcing) < 2:
+    pairs = [pair for network in design.networks if (pair := _primary_and_backup(design, network))]
+    if not pairs:
         return design
-    primary, backup = announcing[:2]
+    primary, backup = pick(rng, pairs)
     routes = {primary.peer: backup.route, backup.peer: primary.route}
     return replace(
         design,
         peerings=tuple(replace(p, route=routes.get(p.peer, p.route)) for p in design.peerings),
     )
+
+
+def _primary_and_backup(design: Design, network: str) -> tuple[Peering, Peering] | None:
+    """The most preferred peering of a network, and the best of those that are less so."""
+    announcing = sorted((p for p in design.peerings if p.network == network), key=_preference)
+    worse = [p for p in announcing if _preference(p) > _preference(announcing[0])]
+    return (announcing[0], worse[0]) if worse else None
 
 
 def _peer(design: Design, rng: random.Random) -> Design:

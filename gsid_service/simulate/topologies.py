@@ -50,18 +50,18 @@ def names(smallest: int = 3, largest: int | None = None) -> tuple[str, ...]:
     """The real topologies whose number of routers is within the bounds, backbones included."""
     return tuple(
         name
-        for name, size in _sizes().items()
-        if smallest <= size and (largest is None or size <= largest)
+        for name in _catalogue()
+        if smallest <= real(name).routers and (largest is None or real(name).routers <= largest)
     )
 
 
 @cache
 def real(name: str) -> Topology:
     """A real topology by name, such as `topozoo/Abilene`; KeyError where there is none."""
-    try:
-        data = topohub.get(name)
-    except KeyError:
-        raise KeyError(f"no topology named {name!r}; see `gsid topologies`") from None
+    if name not in _catalogue():
+        raise KeyError(f"no topology named {name!r}; see `gsid topologies`")
+    # Not topohub.get: it leaves its files open.
+    data = json.loads(_catalogue()[name].read_bytes())
     nodes = data["nodes"]
     index = {node["id"]: i for i, node in enumerate(nodes)}
     ends = [sorted((index[e["source"]], index[e["target"]])) for e in data["edges"]]
@@ -84,18 +84,14 @@ def _drawable() -> tuple[str, ...]:
 
 
 @cache
-def _sizes() -> dict[str, int]:
+def _catalogue() -> dict[str, Traversable]:
+    """Name and file of every topology, in the order of the collections and of the names."""
     return {
-        f"{collection}/{file.name.removesuffix('.json')}": len(
-            json.loads(file.read_text())["nodes"]
-        )
+        f"{collection}/{file.name.removesuffix('.json')}": file
         for collection in COLLECTIONS
-        for file in _files(collection)
+        for file in sorted(_folder(collection).iterdir(), key=lambda file: file.name)
     }
 
 
-def _files(collection: str) -> list[Traversable]:
-    folder = files(topohub) / "data"
-    for part in collection.split("/"):
-        folder = folder / part
-    return sorted(folder.iterdir(), key=lambda file: file.name)
+def _folder(collection: str) -> Traversable:
+    return files(topohub).joinpath("data", *collection.split("/"))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gsid_service.records import Entity, Fact
 
-BUDGET = 1000
+BUDGET = 500
 
 Hops = dict[str, frozenset[str]]
 Pair = tuple[str, str]

@@ -48,19 +48,44 @@ def outcome_of(points: list[Hops]) -> Outcome:
 # Random networks
 
 
+@dataclass(frozen=True)
+class Style:
+    """What a network is drawn from; the defaults give a bit of everything."""
+
+    routers: tuple[int, int] = (4, 9)
+    reflectors: tuple[int, ...] = (1, 2, 2, 3, 3, 4)
+    degrees: tuple[tuple[int, ...], ...] = ((1,), (0, 1, 1, 2))  # reflectors of a router
+    gateways: tuple[int, ...] = (1, 2, 4, 9)
+    peers: tuple[int, ...] = (1, 2, 3, 4, 5)
+    heaviest: tuple[int, ...] = (1, 3, 9)
+    extra_links: int = 6
+    broken: float = 0.15
+    uneven: float = 0.3
+
+
+MIXED = Style()
+# Reflectors whose clients are each other's nearest exits.
+DISPUTED = Style((6, 9), (2, 3), ((1,),), (4, 5, 6), (4, 5), (30,), 20, broken=0, uneven=0)
+# Gateways with several peers that are clients of several reflectors.
+SHARED = Style((4, 6), (2, 3, 4), ((2, 2, 3),), (1, 2), (3, 4, 5), (1, 3), broken=0, uneven=0)
+STYLES = (MIXED, DISPUTED, SHARED, DISPUTED)
+
+
 class Draw:
     """Draws one small network in which ties are frequent."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, style: Style) -> None:
         self.rng = rng
-        names = [f"r{i}" for i in range(rng.randint(4, 9))]
-        rng.shuffle(names)
-        self.routers = names
-        self.reflectors = names[: rng.choice([1, 2, 2, 3, 3, 4])]
+        self.style = style
+        self.routers = [f"r{i}" for i in range(rng.randint(*style.routers))]
+        rng.shuffle(self.routers)
+        self.reflectors = self.routers[: rng.choice(style.reflectors)]
+        self.plain = self.routers[len(self.reflectors) :]
         self.networks = [f"n{i}" for i in range(rng.randint(1, 3))]
-        gateways = rng.choice([names, names[-rng.randint(1, 4) :]])
-        self.gateway = {f"p{i}": rng.choice(gateways) for i in range(rng.randint(1, 7))}
-        self.router_id = dict(zip(names, rng.sample(range(50), len(names)), strict=True))
+        among = self.routers[-rng.choice(style.gateways) :]
+        self.gateway = {f"p{i}": rng.choice(among) for i in range(max(style.peers) + 1)}
+        ids = rng.sample(range(50), len(self.routers))
+        self.router_id = dict(zip(self.routers, ids, strict=True))
 
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability
@@ -73,9 +98,8 @@ class Draw:
         return Case(tuple(self.entities()), tuple(facts))
 
     def entities(self) -> list[Entity]:
-        asns = self.rng.choice([(None,), (1, 2), (1, 2), (1, 2, None), (1, None)])
-        plain = self.routers[len(self.reflectors) :]
-        drawn = [Entity(name, "router") for name in plain]
+        asns = self.rng.choice([(1, 2), (1, 2), (1, 2, None), (1, None), (None,)])
+        drawn = [Entity(name, "router") for name in self.plain]
         drawn += [Entity(name, "route_reflector") for name in self.reflectors]
         drawn += [Entity(name, "network") for name in self.networks]
         drawn += [Entity(name, "external_as", self.rng.choice(asns)) for name in self.gateway]
@@ -83,31 +107,32 @@ class Draw:
         return drawn
 
     def links(self) -> Iterator[Fact]:
-        heaviest = self.rng.choice([1, 3, 9, 30])
+        heaviest = self.rng.choice(self.style.heaviest)
         directed = self.rng.choice([0.0, 0.5, 1.0])
-        for a, b in self.rng.sample(*self.pairs()):
+        for a, b in self.pairs():
             ways = [(a, b), (b, a)] if self.chance(directed) else [(a, b)]
             for way in ways:
                 yield Fact("connected", way, {"ospf_weight": self.rng.randint(1, heaviest)})
 
-    def pairs(self) -> tuple[list[tuple[str, str]], int]:
+    def pairs(self) -> list[tuple[str, str]]:
         """The pairs to link: a tree and some more, or now and then too few to connect all."""
         order = self.rng.sample(self.routers, len(self.routers))
-        if self.chance(0.15):
-            return list(combinations(order, 2)), len(order) - 2
+        if self.chance(self.style.broken):
+            return self.rng.sample(list(combinations(order, 2)), len(order) - 2)
         tree = {(self.rng.choice(order[:i]), order[i]) for i in range(1, len(order))}
         other = [p for p in combinations(order, 2) if p not in tree]
-        linked = sorted(tree) + self.rng.sample(other, min(len(other), self.rng.randint(0, 6)))
-        return linked, len(linked)
+        more = self.rng.randint(0, self.style.extra_links)
+        return sorted(tree) + self.rng.sample(other, min(len(other), more))
 
     def sessions(self) -> Iterator[Fact]:
         density = self.rng.choice([1.0, 1.0, 0.5])
         for a, b in combinations(self.reflectors, 2):
             if self.chance(density):
                 yield Fact("ibgp", (a, b) if self.chance(0.5) else (b, a))
-        for router in self.routers[len(self.reflectors) :]:
-            degree = self.rng.choice([0, 1, 1, 1, 1, 1, 1, 2, 2, 2])
-            for reflector in self.rng.sample(self.reflectors, min(degree, len(self.reflectors))):
+        degrees = self.rng.choice(self.style.degrees)
+        for router in self.plain:
+            degree = min(self.rng.choice(degrees), len(self.reflectors))
+            for reflector in self.rng.sample(self.reflectors, degree):
                 yield Fact("ibgp", (router, reflector))
 
     def peerings(self) -> Iterator[Fact]:
@@ -116,17 +141,15 @@ class Draw:
                 yield Fact("ebgp", (router, peer))
 
     def announcements(self, network: str) -> Iterator[Fact]:
-        peers = list(self.gateway)
-        flat = self.chance(0.8)
+        wide = 1 if self.chance(self.style.uneven) else 0
         reported = self.rng.choice([0.0, 0.7, 1.0])
-        for peer in self.rng.sample(peers, min(len(peers), self.rng.choice([1, 2, 3, 3, 4, 4, 5]))):
-            route = self.attributes(flat)
+        for peer in self.rng.sample(list(self.gateway), self.rng.choice(self.style.peers)):
+            route = self.attributes(wide)
             if self.chance(reported):
                 route["speaker"] = self.router_id[self.gateway[peer]]
             yield Fact("bgp_route", (peer, network), route)
 
-    def attributes(self, flat: bool) -> dict[str, int]:
-        wide = 0 if flat else 1
+    def attributes(self, wide: int) -> dict[str, int]:
         route = {"as_path_length": 1 + self.rng.randint(0, wide)}
         if self.chance(0.5):
             route["local_pref"] = 100 + 10 * self.rng.randint(-wide, wide)
@@ -135,6 +158,10 @@ class Draw:
         if self.chance(0.8):
             route["med"] = self.rng.randint(0, 2)
         return route
+
+
+def random_case(seed: int) -> Case:
+    return Draw(random.Random(seed), STYLES[seed % len(STYLES)]).case()
 
 
 def compare(case: Case, always_compare_med: bool, where: str) -> Counter[str]:

@@ -1,0 +1,176 @@
+"""The commands as a person types them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gsid_service.ingest.wire import parse_snapshot
+
+
+def gsid(*arguments: str | Path, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "gsid_service", *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, check=False)
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("cases")
+    result = gsid("simulate", "--split", "operations", "--count", "2", "--seed", "5", "--out", out)
+    assert result.returncode == 0, result.stderr
+    return out / "0001"
+
+
+def test_help_lists_what_there_is() -> None:
+    text = gsid("--help").stdout.decode()
+    for command in ("simulate", "forwarding", "topologies", "schema", "bench"):
+        assert command in text
+    assert "serve" not in text
+
+
+def test_simulate_writes_documents_that_the_service_reads(case: Path) -> None:
+    names = {file.name for file in case.iterdir()}
+    assert names == {"snapshot.json", "intents.json", "labels.json", "baseline.json"}
+    snapshot = parse_snapshot((case / "snapshot.json").read_bytes())
+    assert parse_snapshot((case / "baseline.json").read_bytes()).network == snapshot.network
+    assert read(case / "intents.json")["intents"][0].keys() == {"predicate", "args", "holds"}
+    observed = {fact.key: fact.params for fact in snapshot.facts}
+    for label in read(case / "labels.json")["labels"]:
+        key = (label["fact"]["predicate"], tuple(label["fact"]["args"]))
+        assert observed[key][label["parameter"]] == label["observed"] != label["expected"]  # type: ignore[index]
+        assert label["harmful"] in {True, False}
+
+
+def test_the_same_seed_writes_the_same(case: Path, tmp_path: Path) -> None:
+    for count in ("2", "3"):
+        gsid(
+            "simulate", "--split", "operations", "--count", count, "--seed", "5", "--out", tmp_path
+        )
+        for file in case.iterdir():
+            assert (tmp_path / "0001" / file.name).read_bytes() == file.read_bytes()
+
+
+def test_simulate_takes_a_rate_and_a_topology(tmp_path: Path) -> None:
+    arguments = ("--split", "real", "--topology", "topozoo/Abilene", "--out", tmp_path)
+    assert gsid("simulate", *arguments, "--rate", "0").returncode == 0
+    snapshot = parse_snapshot((tmp_path / "0000" / "snapshot.json").read_bytes())
+    assert len([e for e in snapshot.entities if e.kind in {"router", "route_reflector"}]) == 11
+    assert snapshot.entities[0].label == "New York"
+    assert read(tmp_path / "0000" / "labels.json")["labels"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--split", "nope"), "--split: unknown split 'nope'; known: operations, standard"),
+        (("--split", "real", "--topology", "nope"), "--topology: no topology named 'nope'"),
+        (("--split", "real", "--rate", "2"), "--rate"),
+        (("--split", "real", "--count", "0"), "--count"),
+    ],
+)
+def test_simulate_names_what_it_cannot_use(
+    arguments: tuple[str, ...], reason: str, tmp_path: Path
+) -> None:
+    result = gsid("simulate", *arguments, "--out", tmp_path / "out")
+    assert result.returncode == 2
+    assert reason in " ".join(result.stderr.decode().split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_forwarding_prints_next_hops(case: Path) -> None:
+    result = gsid("forwarding", case / "snapshot.json", "--json", "--always-compare-med")
+    table = json.loads(result.stdout)
+    entities = read(case / "snapshot.json")["entities"]
+    routers = {e["id"] for e in entities if e["kind"] in {"router", "route_reflector"}}
+    assert table.keys() == {e["id"] for e in entities if e["kind"] == "network"}
+    assert all(hops.keys() == routers for hops in table.values())
+    everything = {e["id"] for e in entities}
+    assert all(hop in everything for hops in table.values() for hop in hops.values())
+
+
+def test_forwarding_reads_standard_input(case: Path) -> None:
+    document = (case / "snapshot.json").read_bytes()
+    piped = gsid("forwarding", "-", "--json", stdin=document)
+    assert piped.stdout == gsid("forwarding", case / "snapshot.json", "--json").stdout
+
+
+def test_forwarding_lists_equal_next_hops(case: Path) -> None:
+    arguments = ("forwarding", case / "snapshot.json", "--json", "--always-compare-med")
+    one, every = (json.loads(gsid(*arguments, *more).stdout) for more in ((), ("--equal",)))
+    for network, hops in one.items():
+        for router, hop in hops.items():
+            assert hop in every[network][router]
+
+
+def test_forwarding_against_another_shows_what_moved(case: Path) -> None:
+    snapshot, baseline = case / "snapshot.json", case / "baseline.json"
+    same = gsid("forwarding", snapshot, "--against", snapshot)
+    assert same.stdout.decode().strip() == "nothing moved"
+    moved = json.loads(gsid("forwarding", snapshot, "--against", baseline, "--json").stdout)
+    tables = [json.loads(gsid("forwarding", f, "--json").stdout) for f in (baseline, snapshot)]
+    expected = {
+        (network, router)
+        for network, hops in tables[1].items()
+        for router, hop in (hops or {}).items()
+        if (tables[0].get(network) or {}).get(router) != hop
+    }
+    assert {(n, r) for n, hops in moved.items() for r in hops} == expected
+
+
+def test_forwarding_reports_a_network_without_one_outcome() -> None:
+    names = {"C1": "router", "C2": "router", "RR1": "route_reflector", "RR2": "route_reflector"}
+    kinds = names | {"A": "external_as", "B": "external_as", "N": "network"}
+    weights = {("RR1", "C1"): 9, ("RR1", "C2"): 1, ("RR2", "C1"): 1, ("RR2", "C2"): 9}
+    sessions = {"ibgp": ["C1 RR1", "C2 RR2", "RR1 RR2"], "ebgp": ["C1 A", "C2 B"]}
+    facts: list[dict[str, Any]] = [
+        {"predicate": "connected", "args": ends, "params": {"ospf_weight": weight}}
+        for ends, weight in weights.items()
+    ]
+    facts += [{"predicate": p, "args": s.split()} for p, ss in sessions.items() for s in ss]
+    route = {"as_path_length": 1}
+    facts += [{"predicate": "bgp_route", "args": [p, "N"], "params": route} for p in "AB"]
+    document = {
+        "schema": "gsid.snapshot/1",
+        "network": "dispute",
+        "collector": {"id": "c", "role": "r"},
+        "sequence": 1,
+        "observed_at": "2026-01-01T00:00:00Z",
+        "complete": True,
+        "entities": [{"id": name, "kind": kind} for name, kind in kinds.items()],
+        "facts": facts,
+    }
+    result = gsid("forwarding", "-", "--json", stdin=json.dumps(document).encode())
+    assert json.loads(result.stdout) == {"N": None}
+    assert "N has two or more stable outcomes" in result.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (b"{", "not a snapshot"),
+        (b'{"schema": "gsid.snapshot/1"}', "network: is required"),
+        (None, "No such file or directory"),
+    ],
+)
+def test_forwarding_names_what_is_wrong(
+    document: bytes | None, reason: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "bad.json"
+    if document is not None:
+        file.write_bytes(document)
+    result = gsid("forwarding", file, "--json")
+    assert result.returncode == 2
+    assert reason in result.stderr.decode()
+    assert result.stdout == b""
+
+
+def test_topologies_are_listed() -> None:
+    rows = json.loads(gsid("topologies", "--json").stdout)
+    assert {"name": "topozoo/Abilene", "routers": 11, "links": 14} in rows
