@@ -16,8 +16,8 @@ from gsid_service.simulate.forwarding import Forwarding, forward
 from gsid_service.simulate.intents import Amounts
 from gsid_service.simulate.plane import Plane, build
 
-MADE = 300
-MADE_BY_RIVAL = 60
+MADE = 200
+ROUNDS = 3
 MEMORY_ALLOWED = 2_000  # MB
 ROUTERS_PER_REFLECTOR = 500
 
@@ -31,7 +31,7 @@ def measure() -> Iterator[Figure]:
 def _making() -> Figure:
     split = SPLITS["standard"]
     ours = _seconds(lambda: [split.case("bench", i) for i in range(MADE)]) / MADE
-    theirs = _seconds(lambda: [_make_with_rival(i) for i in range(MADE_BY_RIVAL)]) / MADE_BY_RIVAL
+    theirs = _seconds(lambda: [_make_with_rival(i) for i in range(MADE)]) / MADE
     name = "standard networks with intents, made on one core"
     return Figure(name, 1 / ours, "networks/s", f"networkx ({1 / theirs:.0f}/s)", theirs / ours)
 
@@ -90,6 +90,11 @@ def _compare(state: Forwarding, rival: Rival) -> None:
 
 
 def _seconds(work: Callable[[], object]) -> float:
+    """The best of a few rounds: a busy machine only ever makes a round slower."""
+    return min(_timed(work) for _ in range(ROUNDS))
+
+
+def _timed(work: Callable[[], object]) -> float:
     begun = perf_counter()
     work()
     return perf_counter() - begun

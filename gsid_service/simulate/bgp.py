@@ -184,10 +184,13 @@ class _Dispute:
     def __init__(self, views: _Views, sessions: _Sessions, routes: list[int]) -> None:
         self.routes = routes
         self.nothing = 1 << len(routes)
-        self.own = dict.fromkeys(sessions.reflectors, 0)
+        # Gateways first: most of them decide at once, and what they decide decides the rest.
+        self.own: dict[int, int] = {}
         for bit, route in enumerate(routes):
             gateway = views.gateway[route]
             self.own[gateway] = self.own.get(gateway, 0) | 1 << bit
+        for reflector in sessions.reflectors:
+            self.own.setdefault(reflector, 0)
         self.rank = [views.rank[route] for route in routes]
         self.worse_med_than = _med_rivals(views, routes)
         self._hear(sessions)
@@ -196,23 +199,17 @@ class _Dispute:
         self.chosen = dict.fromkeys(self.own, 0)
 
     def _hear(self, sessions: _Sessions) -> None:
-        """For each speaker: the speakers that it hears, and which of their routes they pass on."""
-        everything = self.nothing - 1
-        self.hears: dict[int, list[tuple[int, int]]] = {speaker: [] for speaker in self.own}
-        from_clients = dict.fromkeys(sessions.reflectors, 0)
-        for gateway, own in self.own.items():
-            for reflector in sessions.reflectors_of.get(gateway, ()):
-                from_clients[reflector] |= own
-                self.hears[reflector].append((gateway, own))
-                self.hears[gateway].append((reflector, everything))
-        for reflector, peers in sessions.mesh.items():
-            for peer in peers:
-                passed_on = self.own[peer] | from_clients[peer]
-                self.hears[reflector].append((peer, passed_on))
+        """For each speaker: its client gateways, its reflectors, its non-client peers."""
+        self.clients: dict[int, list[int]] = {speaker: [] for speaker in self.own}
+        self.reflectors = {s: sessions.reflectors_of.get(s, []) for s in self.own}
+        self.mesh = {s: sessions.mesh.get(s, []) for s in self.own}
+        for gateway, reflectors in self.reflectors.items():
+            for reflector in reflectors:
+                self.clients[reflector].append(gateway)
 
     def resolve(self) -> Outcome:
         """Settle, and where speakers stay open, look for the states that they could agree on."""
-        self.settle(set())
+        self.settle()
         if not self.open():
             return Outcome.ONE
         found: list[dict[int, int]] = []
@@ -224,7 +221,7 @@ class _Dispute:
             budget -= 1
             options, chosen, assumed = pending.pop()
             self.options, self.chosen = dict(options), dict(chosen)
-            self.settle(assumed)
+            self.settle()
             undecided = self.open()
             if undecided:
                 pending += self._suppose(undecided[0], assumed)
@@ -248,16 +245,14 @@ class _Dispute:
     def open(self) -> list[int]:
         return [speaker for speaker, chosen in self.chosen.items() if not chosen]
 
-    def settle(self, assumed: set[int] | frozenset[int]) -> None:
-        """Narrow down what each speaker may select until nothing changes."""
+    def settle(self) -> None:
+        """Narrow down what each open speaker may select until nothing changes."""
         changed = True
         while changed:
             changed = False
-            for speaker in self.own:
-                if speaker in assumed:
-                    continue
+            for speaker in self.open():
                 options, chosen = self._decide(speaker)
-                if options != self.options[speaker] or chosen != self.chosen[speaker]:
+                if (options, chosen) != (self.options[speaker], self.chosen[speaker]):
                     self.options[speaker], self.chosen[speaker] = options, chosen
                     changed = True
 
@@ -278,11 +273,24 @@ class _Dispute:
 
     def _heard(self, speaker: int) -> tuple[int, int]:
         """The routes that may reach the speaker, and those that surely do."""
-        possible = certain = self.own[speaker]
-        for other, passed_on in self.hears[speaker]:
-            possible |= self.options[other] & passed_on
-            certain |= self.chosen[other] & passed_on
-        return possible, certain
+        return self._reach(speaker, self.options), self._reach(speaker, self.chosen)
+
+    def _reach(self, speaker: int, state: dict[int, int]) -> int:
+        """What reaches a speaker if the others select what `state` says."""
+        heard = self._first_hand(speaker, state)
+        for reflector in self.reflectors[speaker]:
+            heard |= state[reflector]
+        for peer in self.mesh[speaker]:
+            heard |= state[peer] & self._first_hand(peer, state)
+        return heard & ~self.nothing
+
+    def _first_hand(self, speaker: int, state: dict[int, int]) -> int:
+        """What a speaker has from outside and from its clients, and may tell other reflectors."""
+        own = self.own
+        known = own[speaker]
+        for gateway in self.clients[speaker]:
+            known |= state[gateway] & own[gateway]
+        return known
 
     def choices(self) -> list[tuple[int, int]]:
         """(speaker, row of the announcement) for all that select one."""
