@@ -19,7 +19,8 @@ demo: $(READY) ## simulate a network with mistakes in it, and show whose traffic
 	@rm -rf build/demo
 	$(BIN)/gsid simulate --split operations --topology topozoo/Abilene --count 1 --seed 3 --out build/demo
 	$(BIN)/gsid forwarding build/demo/0000/snapshot.json --always-compare-med --against build/demo/0000/baseline.json
-	@echo "What is wrong in it, and what was meant:" && cat build/demo/0000/labels.json
+	@echo "What is wrong in it (labels), and what was meant (changes):"
+	@cat build/demo/0000/labels.json
 
 check: $(READY) ## ruff and mypy
 	$(BIN)/ruff check .
@@ -36,4 +37,4 @@ docs: $(READY) ## write the generated files under docs/ anew
 	$(BIN)/gsid schema > docs/snapshot.schema.json
 
 clean: ## remove what the other targets made
-	rm -rf .venv build .pytest_cache .mypy_cache .ruff_cache *.egg-info
+	rm -rf .venv build .hypothesis .pytest_cache .mypy_cache .ruff_cache *.egg-info

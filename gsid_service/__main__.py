@@ -3,12 +3,17 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from gsid_service.simulate.forwarding import Forwarding
+
+PAPER_RATE = 0.4
 
 app = typer.Typer(
     help="Finds configuration mistakes that are inside every valid range, "
@@ -24,26 +29,43 @@ bench = typer.Typer(
 )
 app.add_typer(bench, name="bench")
 
-OUT = Console()
-ERR = Console(stderr=True)
+# Ids may hold anything that prints: `[b]` and `:b:` in them are not for rich to interpret.
+PLAIN: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
+OUT = Console(**PLAIN)
+ERR = Console(stderr=True, **PLAIN)
 BAD_INPUT = 2
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 SnapshotFile = Annotated[Path, typer.Argument(help="A snapshot (JSON), or - for standard input.")]
 
 
+@app.callback()
+def start(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        OUT.print(installed("gsid-service"))
+        raise typer.Exit
+
+
 @app.command()
 def simulate(
     split: Annotated[
         str,
-        typer.Option(help="Data set: standard, larger, real, or operations-… of one of these."),
+        typer.Option(
+            help="Data set: standard, larger, real, or operations-standard, -larger, -real "
+            "(operations is short for operations-standard)."
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the cases, one numbered folder each.")],
+    out: Annotated[Path, typer.Option(help="New folder for the cases, a numbered folder each.")],
     count: Annotated[int, typer.Option(min=1, help="How many cases.")] = 1,
     seed: Annotated[int, typer.Option(help="The same seed makes the same cases.")] = 0,
     rate: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of values replaced (not for operations).")
-    ] = 0.4,
+        float | None,
+        typer.Option(min=0, max=1, help="Share of values replaced; 0.4, and not for operations."),
+    ] = None,
     topology: Annotated[
         str | None, typer.Option(help="A real topology, such as topozoo/Abilene.")
     ] = None,
@@ -58,15 +80,20 @@ def simulate(
     name = "operations-standard" if split == "operations" else split
     if name not in SPLITS:
         _refuse(f"--split: unknown split {split!r}; known: operations, {', '.join(SPLITS)}")
+    if rate is not None and name.startswith("operations"):
+        _refuse("--rate: operations cases have 0 to 4 mistakes, not a rate")
     if topology is not None and topology not in topologies.names():
         _refuse(f"--topology: no topology named {topology!r}; see `gsid topologies`")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        _refuse(f"--out: {out} exists and is not an empty folder")
     chosen = topologies.real(topology) if topology else None
     for index in track(range(count), "simulating", console=ERR, disable=not ERR.is_terminal):
         case = SPLITS[name].case(f"seed {seed}", index, chosen)
         if case.baseline is None:
-            case = case.with_faults(rate, random.Random(f"gsid faults {seed} {index}"))
+            faults = random.Random(f"gsid faults {seed} {index}")
+            case = case.with_faults(PAPER_RATE if rate is None else rate, faults)
         write_folder(case, out / f"{index:04}", f"{name}-{seed}-{index}")
-    ERR.print(f"{count} cases of {name} in {out}", highlight=False)
+    _say(f"{count} case{'s' * (count > 1)} of {name} in {out}")
 
 
 @app.command()
@@ -89,34 +116,29 @@ def forwarding(
         bool, typer.Option(help="Compare med across neighbouring ASes too.")
     ] = False,
     equal: Annotated[
-        bool, typer.Option(help="List all equal next hops, not only the lowest-numbered.")
+        bool, typer.Option(help="List all equal next hops, not only the first of them.")
     ] = False,
     against: Annotated[
-        Path | None, typer.Option(help="Another snapshot: show only what differs from it.")
+        Path | None, typer.Option(help="An earlier snapshot: show only what differs from it.")
     ] = None,
 ) -> None:
     """Show the next hops that a snapshot's values lead to.
 
-    JSON is {network: {router: next hop}}, with null for a router that cannot reach the network,
-    and null for a network whose routers have no stable outcome, or more than one.
+    JSON is {network: {router: next hop}}, the next hop null where a router cannot reach the
+    network; with --equal it is a list, empty there. A network whose routers have no stable outcome,
+    or more than one, has null in place of its routers. With --against, JSON is a list of
+    {network, router, before, after}, and all equal next hops count.
     """
-    table = _next_hops(file, always_compare_med, equal)
-    if against is None:
-        rows = [
-            {"network": network, "router": router, "next hop": _text(hop)}
-            for network, hops in table.items()
-            for router, hop in (hops or {}).items()
-        ]
+    if str(file) == str(against) == "-":
+        _refuse("--against: standard input cannot be both snapshots")
+    state = _forwarding_state(file, always_compare_med)
+    if against is not None:
+        before = _forwarding_state(against, always_compare_med)
+        _print(differences(before.by_name(equal=True), state.by_name(equal=True)), as_json)
+    elif as_json:
+        _print_json(state.by_name(equal))
     else:
-        before = _next_hops(against, always_compare_med, equal)
-        rows = _differences(before, table)
-        table = _only(table, rows)
-    if as_json:
-        OUT.print_json(data=table)
-    elif rows:
-        _print(rows, as_json=False)
-    else:
-        OUT.print("nothing moved" if against else "no network has a route", highlight=False)
+        _print(_next_hops(state.by_name(equal)), as_json=False)
 
 
 @app.command()
@@ -124,82 +146,119 @@ def schema() -> None:
     """Print the JSON schema of a snapshot."""
     from gsid_service.ingest.wire import json_schema
 
-    sys.stdout.write(json.dumps(json_schema(), indent=1) + "\n")
+    _print_json(json_schema())
 
 
 @bench.command("simulate")
 def bench_simulate(as_json: AsJson = False) -> None:
     """Making networks, and forwarding of large ones, against the same work with networkx."""
-    from gsid_service.bench.simulate import measure
-
-    rows = [row._asdict() for row in track(measure(), "measuring", 4, console=ERR)]
+    try:
+        from gsid_service.bench.simulate import measure
+    except ModuleNotFoundError as missing:
+        _refuse(f"gsid bench needs {missing.name}, which comes with gsid-service[dev]")
+    rows = [
+        row._asdict()
+        for row in track(measure(), "measuring", 4, console=ERR, disable=not ERR.is_terminal)
+    ]
     _print(rows, as_json)
 
 
-Hops = dict[str, dict[str, Any] | None]
-
-
-def _next_hops(file: Path, always_compare_med: bool, equal: bool) -> Hops:
-    """{network: {router: next hop}}; says which networks have not one outcome."""
+def _forwarding_state(file: Path, always_compare_med: bool) -> "Forwarding":
+    """Read a snapshot and simulate it; says what the reader should know of the result."""
     from gsid_service.ingest.wire import InvalidSnapshot, parse_snapshot
     from gsid_service.simulate.forwarding import forward
     from gsid_service.simulate.plane import build
 
     try:
-        document = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        snapshot = parse_snapshot(document)
-    except OSError as error:
-        _refuse(f"{file}: {error.strerror}")
+        snapshot = parse_snapshot(
+            sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        )
     except InvalidSnapshot as error:
         _refuse(f"{file}: not a snapshot\n{error}")
+    if not snapshot.complete:
+        _say(f"{file}: not complete, and simulated as if this were the whole network")
     state = forward(build(snapshot.entities, snapshot.facts), always_compare_med)
     for network, outcome in state.unsettled().items():
-        ERR.print(f"{file}: {network} has {outcome.value}", style="yellow", highlight=False)
-    return dict(state.by_name(equal))
+        _say(f"{file}: {network} has {outcome.value}")
+    return state
 
 
-def _differences(before: Hops, after: Hops) -> list[dict[str, str]]:
+Hops = dict[str, dict[str, Any] | None]
+UNDETERMINED = "undetermined"
+ABSENT = "absent"
+
+
+def _next_hops(table: Hops) -> list[dict[str, Any]]:
     return [
-        {"network": network, "router": router, "before": _text(old), "after": _text(new)}
-        for network, hops in after.items()
-        for router, new in (hops or {}).items()
-        if (old := (before.get(network) or {}).get(router)) != new
+        {"network": network, "router": router, "next hop": hop}
+        for network, hops in table.items()
+        for router, hop in ({"": UNDETERMINED} if hops is None else hops).items()
     ]
 
 
-def _only(table: Hops, rows: list[dict[str, str]]) -> Hops:
-    kept = {(row["network"], row["router"]) for row in rows}
-    return {
-        network: {router: hop for router, hop in (hops or {}).items() if (network, router) in kept}
-        for network, hops in table.items()
-        if any(network == moved for moved, _ in kept)
-    }
+def differences(before: Hops, after: Hops) -> list[dict[str, Any]]:
+    """Every (network, router) whose next hops differ, also where one side has none of it."""
+    rows = []
+    for network in dict.fromkeys([*before, *after]):
+        routers = [*(before.get(network) or {}), *(after.get(network) or {})]
+        for router in dict.fromkeys(routers):
+            old, new = _hops(before, network, router), _hops(after, network, router)
+            if old != new:
+                rows.append({"network": network, "router": router, "before": old, "after": new})
+    return rows
 
 
-def _text(hop: Any) -> str:
-    if isinstance(hop, list):
-        return ", ".join(hop) or "unreachable"
-    return hop or "unreachable"
+def _hops(table: Hops, network: str, router: str) -> Any:
+    hops = table.get(network, {})
+    return UNDETERMINED if hops is None else hops.get(router, ABSENT)
+
+
+def _print_json(document: Any) -> None:
+    sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
 def _print(rows: list[dict[str, Any]], as_json: bool) -> None:
-    """Rows as JSON, or as a table whose columns are the keys of the first."""
+    """Rows as JSON, as a table on a terminal, or as tab-separated lines in a pipe."""
     if as_json:
-        OUT.print_json(data=rows)
-        return
-    table = Table(*(rows[0] if rows else ()))
-    for row in rows:
-        table.add_row(*(f"{v:,.4g}" if isinstance(v, float) else str(v) for v in row.values()))
-    OUT.print(table)
+        _print_json(rows)
+    elif not rows:
+        _say("nothing to show")
+    elif OUT.is_terminal:
+        table = Table()
+        for name in rows[0]:
+            table.add_column(name, overflow="fold")
+        for row in rows:
+            table.add_row(*map(_cell, row.values()))
+        OUT.print(table)
+    else:
+        lines = [rows[0].keys(), *(map(_cell, row.values()) for row in rows)]
+        sys.stdout.writelines("\t".join(line) + "\n" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None or value == []:
+        return "unreachable"
+    if isinstance(value, list):
+        return ", ".join(value)
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+
+
+def _say(message: str) -> None:
+    ERR.print(message, soft_wrap=True)
 
 
 def _refuse(message: str) -> NoReturn:
-    ERR.print(message, style="red", highlight=False, markup=False)
+    ERR.print(message, style="red", soft_wrap=True)
     raise typer.Exit(BAD_INPUT)
 
 
 def main() -> None:
-    app()
+    try:
+        app()
+    except OSError as error:
+        named = f"{error.filename}: " if error.filename else ""
+        ERR.print(f"{named}{error.strerror or error}", style="red", soft_wrap=True)
+        sys.exit(BAD_INPUT)
 
 
 if __name__ == "__main__":

@@ -73,7 +73,8 @@ class FactKind:
     parameters: tuple[Parameter, ...] = ()
     group: Group = Group.ROUTING
     observable: bool = True
-    distinct: bool = True
+    distinct: bool = True  # no entity may stand in two roles
+    exclusive: int | None = None  # the role in which an entity may stand only once
 
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)
@@ -181,7 +182,10 @@ CONNECTED = FactKind(
     parameters=(OSPF_WEIGHT,),
 )
 EBGP = FactKind(
-    "ebgp", code=2, roles=(Role("router", ROUTERS), Role("external_as", (EXTERNAL_AS,)))
+    "ebgp",
+    code=2,
+    roles=(Role("router", ROUTERS), Role("external_as", (EXTERNAL_AS,))),
+    exclusive=1,
 )
 FWD = FactKind(
     "fwd",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gsid_service.__main__ import differences
 from gsid_service.ingest.wire import parse_snapshot
 
 
@@ -50,11 +51,18 @@ def test_simulate_writes_documents_that_the_service_reads(case: Path) -> None:
 
 def test_the_same_seed_writes_the_same(case: Path, tmp_path: Path) -> None:
     for count in ("2", "3"):
-        gsid(
-            "simulate", "--split", "operations", "--count", count, "--seed", "5", "--out", tmp_path
-        )
+        out = tmp_path / count
+        gsid("simulate", "--split", "operations", "--count", count, "--seed", "5", "--out", out)
         for file in case.iterdir():
-            assert (tmp_path / "0001" / file.name).read_bytes() == file.read_bytes()
+            assert (out / "0001" / file.name).read_bytes() == file.read_bytes()
+
+
+def test_simulate_leaves_what_is_there_alone(case: Path) -> None:
+    before = sorted(case.parent.rglob("*"))
+    result = gsid("simulate", "--split", "standard", "--out", case.parent)
+    assert result.returncode == 2
+    assert b"is not an empty folder" in result.stderr
+    assert sorted(case.parent.rglob("*")) == before
 
 
 def test_simulate_takes_a_rate_and_a_topology(tmp_path: Path) -> None:
@@ -72,6 +80,7 @@ def test_simulate_takes_a_rate_and_a_topology(tmp_path: Path) -> None:
         (("--split", "nope"), "--split: unknown split 'nope'; known: operations, standard"),
         (("--split", "real", "--topology", "nope"), "--topology: no topology named 'nope'"),
         (("--split", "real", "--rate", "2"), "--rate"),
+        (("--split", "operations", "--rate", "0.1"), "--rate: operations cases"),
         (("--split", "real", "--count", "0"), "--count"),
     ],
 )
@@ -111,17 +120,34 @@ def test_forwarding_lists_equal_next_hops(case: Path) -> None:
 
 def test_forwarding_against_another_shows_what_moved(case: Path) -> None:
     snapshot, baseline = case / "snapshot.json", case / "baseline.json"
-    same = gsid("forwarding", snapshot, "--against", snapshot)
-    assert same.stdout.decode().strip() == "nothing moved"
-    moved = json.loads(gsid("forwarding", snapshot, "--against", baseline, "--json").stdout)
-    tables = [json.loads(gsid("forwarding", f, "--json").stdout) for f in (baseline, snapshot)]
-    expected = {
-        (network, router)
-        for network, hops in tables[1].items()
-        for router, hop in (hops or {}).items()
-        if (tables[0].get(network) or {}).get(router) != hop
+    assert json.loads(gsid("forwarding", snapshot, "--against", snapshot, "--json").stdout) == []
+    rows = json.loads(gsid("forwarding", snapshot, "--against", baseline, "--json").stdout)
+    assert rows
+    assert all(row["before"] != row["after"] for row in rows)
+
+
+def test_differences_tell_apart_what_is_gone_open_and_unreachable() -> None:
+    before: dict[str, Any] = {
+        "same": {"R1": ["R2"]},
+        "lost one of two": {"R1": ["R2", "R3"]},
+        "cut off": {"R1": ["R2"]},
+        "now open": {"R1": ["R2"]},
+        "gone": {"R1": ["R2"]},
     }
-    assert {(n, r) for n, hops in moved.items() for r in hops} == expected
+    after: dict[str, Any] = {
+        "same": {"R1": ["R2"]},
+        "lost one of two": {"R1": ["R2"]},
+        "cut off": {"R1": []},
+        "now open": None,
+        "new": {"R1": ["R2"]},
+    }
+    assert [tuple(row.values()) for row in differences(before, after)] == [
+        ("lost one of two", "R1", ["R2", "R3"], ["R2"]),
+        ("cut off", "R1", ["R2"], []),
+        ("now open", "R1", ["R2"], "undetermined"),
+        ("gone", "R1", ["R2"], "absent"),
+        ("new", "R1", "absent", ["R2"]),
+    ]
 
 
 def test_forwarding_reports_a_network_without_one_outcome() -> None:
@@ -149,6 +175,27 @@ def test_forwarding_reports_a_network_without_one_outcome() -> None:
     result = gsid("forwarding", "-", "--json", stdin=json.dumps(document).encode())
     assert json.loads(result.stdout) == {"N": None}
     assert "N has two or more stable outcomes" in result.stderr.decode()
+    table = gsid("forwarding", "-", stdin=json.dumps(document).encode()).stdout.decode()
+    assert table.splitlines() == ["network\trouter\tnext hop", "N\t\tundetermined"]
+
+
+def test_ids_are_printed_as_they_are() -> None:
+    odd = ["2001:db8:a:b::/64", "[/N]", "[b]N", "long " * 30 + "name"]
+    document = {
+        "schema": "gsid.snapshot/1",
+        "network": "odd",
+        "collector": {"id": "c", "role": "r"},
+        "sequence": 1,
+        "observed_at": "2026-01-01T00:00:00Z",
+        "complete": False,
+        "entities": [{"id": "R1", "kind": "router"}]
+        + [{"id": name, "kind": "network"} for name in odd],
+        "facts": [],
+    }
+    result = gsid("forwarding", "-", stdin=json.dumps(document).encode())
+    lines = result.stdout.decode().splitlines()
+    assert lines[1:] == [f"{name}\tR1\tunreachable" for name in odd]
+    assert b"not complete" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from gsid_service.simulate.faults import Label
 COLLECTOR = Collector("simulator", "simulated")
 OBSERVED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 BASELINE, OBSERVED = 0, 1  # sequence numbers
+JUDGED_AT_MOST = 500  # labels, each of which takes a simulation to say whether it moves traffic
 
 
 class LabelLine(BaseModel):
@@ -51,9 +52,11 @@ class CaseLine(BaseModel):
 
 def write_folder(case: Case, folder: Path, network: str) -> None:
     """snapshot.json, intents.json, labels.json, and baseline.json where the case has one."""
-    folder.mkdir(parents=True, exist_ok=True)
-    harmful = zip(case.labels, case.harmful(), strict=True)
-    labels = [_label_document(label) | {"harmful": moves} for label, moves in harmful]
+    folder.mkdir(parents=True)
+    known = len(case.labels) <= JUDGED_AT_MOST
+    harmful = case.harmful() if known else (None,) * len(case.labels)
+    pairs = zip(case.labels, harmful, strict=True)
+    labels = [_label_document(label) | {"harmful": moves} for label, moves in pairs]
     documents: dict[str, Any] = {
         "snapshot": _snapshot(network, OBSERVED, case.entities, case.facts),
         "intents": {"intents": [dump_fact(intent) for intent in case.intents]},

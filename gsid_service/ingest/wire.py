@@ -5,11 +5,20 @@ the schema, so that another protocol needs no change here.
 """
 
 import json
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
 from pydantic_core import ErrorDetails
 
 from gsid_service.records import Collector, Entity, Fact, FactKey, Snapshot
@@ -58,8 +67,17 @@ def _printable(text: str) -> str:
     return text
 
 
+def _dated(text: Any) -> Any:
+    """Refuse what pydantic would take for seconds since 1970, as numbers or as text."""
+    if not isinstance(text, str) or not re.match(r"\d{4}-\d\d-\d\d[Tt ]", text):
+        raise ValueError("must be a date and time, as in 2026-11-15T22:00:00Z")
+    return text
+
+
 Id = Annotated[str, Field(min_length=1, max_length=ID_LENGTH), AfterValidator(_printable)]
-Degrees = Annotated[float, Field(allow_inf_nan=False)]
+Longitude = Annotated[float, Field(ge=-180, le=180)]
+Latitude = Annotated[float, Field(ge=-90, le=90)]
+Time = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_dated)]
 
 
 class _Wire(BaseModel):
@@ -76,7 +94,7 @@ class WireEntity(_Wire):
     kind: str
     asn: Annotated[int, Field(ge=0, le=UINT32)] | None = None
     label: Id | None = None
-    position: tuple[Degrees, Degrees] | None = Field(None, description="longitude, latitude")
+    position: tuple[Longitude, Latitude] | None = Field(None, description="longitude, latitude")
 
 
 class WireFactKey(_Wire):
@@ -98,7 +116,7 @@ class WireSnapshot(_Wire):
     network: Id
     collector: WireCollector
     sequence: Annotated[int, Field(ge=0, le=SEQUENCE_HIGHEST)]
-    observed_at: AwareDatetime
+    observed_at: Time
     complete: bool
     entities: list[WireEntity]
     facts: list[WireFact]
@@ -198,16 +216,31 @@ class _Reading:
 
     def facts(self, wire: list[WireFact]) -> tuple[Fact, ...]:
         seen: set[tuple[str, ...]] = set()
+        taken: set[tuple[str, str]] = set()
         read = []
         for i, fact in enumerate(wire):
             identity = (fact.predicate, *fact.args)
             if identity in seen:
                 key = FactKey(fact.predicate, tuple(fact.args))
                 self.problems.append(Problem(f"{self.place}[{i}]", f"{key} is given twice"))
+            else:
+                self.problems += self._check_exclusive(f"{self.place}[{i}]", fact, taken)
             seen.add(identity)
             params = self._check_fact(f"{self.place}[{i}]", fact)
             read.append(Fact(fact.predicate, tuple(fact.args), params, fact.holds))
         return tuple(read)
+
+    def _check_exclusive(
+        self, at: str, fact: WireFact, taken: set[tuple[str, str]]
+    ) -> Iterator[Problem]:
+        kind = self.schema.fact.get(fact.predicate)
+        if kind is None or kind.exclusive is None or len(fact.args) != len(kind.roles):
+            return
+        place = (fact.predicate, fact.args[kind.exclusive])
+        if place in taken:
+            reason = f"{_quote(place[1])} has another {fact.predicate} already"
+            yield Problem(f"{at}.args[{kind.exclusive}]", reason)
+        taken.add(place)
 
     def _check_fact(self, at: str, fact: WireFact) -> dict[str, int]:
         kind = self.schema.fact.get(fact.predicate)
@@ -215,7 +248,7 @@ class _Reading:
             self.problems.append(Problem(f"{at}.predicate", self._refusal(fact.predicate, kind)))
             return {}
         self.problems += self._check_args(f"{at}.args", kind, fact.args, declared=True)
-        if not fact.holds and kind.group is not Group.INTENT:
+        if not fact.holds and self.group is not Group.INTENT:
             self.problems.append(Problem(f"{at}.holds", "only an intent can be negated"))
         return self._check_params(f"{at}.params", kind, fact.params)
 

@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -74,6 +75,16 @@ class _Sessions:
     mesh: dict[int, list[int]]  # reflector: its non-client peers
     reflectors: list[int]
 
+    @cached_property
+    def is_full_mesh(self) -> bool:
+        others = len(self.reflectors) - 1
+        return all(len(self.mesh.get(r, ())) == others for r in self.reflectors)
+
+    @cached_property
+    def speakers(self) -> set[int]:
+        """Everyone who has a session."""
+        return {*self.reflectors, *self.reflectors_of}
+
 
 def select(
     plane: Plane, paths: Paths, always_compare_med: bool, networks: Sequence[int] | None = None
@@ -82,13 +93,13 @@ def select(
     wanted = range(len(plane.networks)) if networks is None else networks
     preference = _preference(plane, paths, always_compare_med)
     sessions = _sessions(plane, paths)
-    views = _views(plane, paths, preference, sessions)
+    views = _views(plane, paths, preference)
     route = np.full((len(plane.networks), len(plane.routers)), NO_ROUTE, dtype=np.int64)
     outcome = [Outcome.ONE] * len(plane.networks)
     equal_peers: dict[tuple[int, int], tuple[int, ...]] = {}
     speakers: list[tuple[int, int, int]] = []  # network, speaker, route
     for network, routes in _by_network(plane, wanted).items():
-        dispute = _Dispute(views, sessions, routes)
+        dispute = _Dispute(views, sessions, _worth_hearing(views, sessions, routes))
         outcome[network] = dispute.resolve()
         if outcome[network] is Outcome.ONE:
             speakers += [(network, speaker, choice) for speaker, choice in dispute.choices()]
@@ -151,27 +162,41 @@ def _by_network(plane: Plane, wanted: Sequence[int]) -> dict[int, list[int]]:
 
 @dataclass(frozen=True)
 class _Views:
-    """What the speakers compare by, as lists: they are asked one by one."""
+    """What speakers compare by, as lists (they are asked one by one), one entry an announcement."""
 
-    gateway: list[int]  # of each announcement, as the other lists
+    gateway: list[int]
+    row: list[int]  # of the gateway in `paths`
     rank: list[int]
     tie: list[int]
     asn: list[int]
     med: list[int]
-    cost: dict[int, list[float]]  # of each speaker towards the gateway of each announcement
+    paths: Paths
+
+    def cost(self, routes: list[int], speakers: list[int]) -> list[list[float]]:
+        """For each speaker, the cost to the gateway of each route."""
+        rows = [self.row[route] for route in routes]
+        costs: list[list[float]] = self.paths.cost[np.ix_(rows, speakers)].T.tolist()
+        return costs
 
 
-def _views(plane: Plane, paths: Paths, preference: _Preference, sessions: _Sessions) -> _Views:
-    speakers = sorted({*sessions.reflectors, *paths.gateways.tolist()})
-    cost = paths.cost[:, speakers].T[:, preference.row]
-    return _Views(
-        plane.gateway_of,
-        preference.rank.tolist(),
-        preference.tie.tolist(),
-        preference.asn.tolist(),
-        preference.med.tolist(),
-        dict(zip(speakers, cost.tolist(), strict=True)),
-    )
+def _views(plane: Plane, paths: Paths, preference: _Preference) -> _Views:
+    lists = (preference.row, preference.rank, preference.tie, preference.asn, preference.med)
+    return _Views(plane.gateway_of, *(array.tolist() for array in lists), paths)
+
+
+def _worth_hearing(views: _Views, sessions: _Sessions, routes: list[int]) -> list[int]:
+    """Drop the routes that nobody can select in a stable state.
+
+    Where all reflectors peer with each other, a route of the best rank reaches every speaker that
+    has a session: its gateway announces it, or one that beats it, and so does the reflector. Routes
+    of gateways without any session concern these gateways alone.
+    """
+    if not sessions.is_full_mesh:
+        return routes
+    heard = [r for r in routes if views.gateway[r] in sessions.speakers]
+    best = min((views.rank[r] for r in heard), default=0)
+    hopeless = {r for r in heard if views.rank[r] > best}
+    return [r for r in routes if r not in hopeless]
 
 
 class _Dispute:
@@ -194,7 +219,8 @@ class _Dispute:
         self.rank = [views.rank[route] for route in routes]
         self.worse_med_than = _med_rivals(views, routes)
         self._hear(sessions)
-        self.order = {speaker: _order(views, routes, speaker) for speaker in self.own}
+        costs = zip(self.own, views.cost(routes, list(self.own)), strict=True)
+        self.order = {speaker: _order(views, routes, speaker, cost) for speaker, cost in costs}
         self.options = dict.fromkeys(self.own, self.nothing * 2 - 1)
         self.chosen = dict.fromkeys(self.own, 0)
 
@@ -319,26 +345,27 @@ class _Dispute:
         return sets
 
 
-def _order(views: _Views, routes: list[int], speaker: int) -> list[int]:
+def _order(views: _Views, routes: list[int], speaker: int, cost: list[float]) -> list[int]:
     """The routes (as bits) from the speaker's best to its worst, med within one AS aside."""
-    gateway, rank, cost, tie = views.gateway, views.rank, views.cost[speaker], views.tie
-    keys = [(rank[r], gateway[r] != speaker, cost[r], tie[r], bit) for bit, r in enumerate(routes)]
+    gateway, rank, tie = views.gateway, views.rank, views.tie
+    keys = [
+        (rank[route], gateway[route] != speaker, cost[bit], tie[route], bit)
+        for bit, route in enumerate(routes)
+    ]
     return [key[-1] for key in sorted(keys)]
 
 
 def _med_rivals(views: _Views, routes: list[int]) -> list[int]:
     """For each route, the routes that beat it by med alone, being of the same neighbouring AS."""
-    asn, rank, med = views.asn, views.rank, views.med
-    return [
-        sum(
-            1 << bit
-            for bit, b in enumerate(routes)
-            if asn[b] == asn[a] and rank[b] == rank[a] and med[b] < med[a]
-        )
-        if asn[a] != UNKNOWN
-        else 0
-        for a in routes
-    ]
+    groups = defaultdict(list)
+    for bit, route in enumerate(routes):
+        if views.asn[route] != UNKNOWN:
+            groups[views.asn[route], views.rank[route]].append((views.med[route], bit))
+    rivals = [0] * len(routes)
+    for group in groups.values():
+        for med, bit in group:
+            rivals[bit] = sum(1 << other for lower, other in group if lower < med)
+    return rivals
 
 
 def _choose_at_clients(

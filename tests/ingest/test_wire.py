@@ -154,6 +154,22 @@ BAD: dict[str, tuple[Callable[[Document], object], str]] = {
         lambda d: d["facts"][1].update(holds=False),
         "facts[1].holds: only an intent can be negated",
     ),
+    "a negated observation": (
+        lambda d: d["facts"].append({**fact("fwd", "R1", "203.0.113.0/24", "R3"), "holds": False}),
+        "facts[4].holds: only an intent can be negated",
+    ),
+    "a peering at two gateways": (
+        lambda d: d["facts"].append(fact("ebgp", "R1", "AS65101@R3")),
+        'facts[4].args[1]: "AS65101@R3" has another ebgp already',
+    ),
+    "a place off the map": (
+        lambda d: d["entities"][0].update(position=[9999, 0]),
+        "entities[0].position[0]: Input should be less than or equal to 180",
+    ),
+    "seconds as a time": (
+        lambda d: d.update(observed_at="1700000000"),
+        "observed_at: must be a date and time, as in 2026-11-15T22:00:00Z",
+    ),
     "an asn on a router": (
         lambda d: d["entities"][0].update(asn=65000),
         "entities[0].asn: belongs to an external_as, not a router",
@@ -297,7 +313,12 @@ def facts_among(entities: tuple[Entity, ...]) -> st.SearchStrategy[list[Fact]]:
     fitting = [option for option in options if option is not None]
     if not fitting:
         return st.just([])
-    return st.lists(st.one_of(fitting), max_size=10, unique_by=lambda fact: fact.key)
+    return st.lists(st.one_of(fitting), max_size=10, unique_by=(Fact.key.fget, _peering))
+
+
+def _peering(fact: Fact) -> object:
+    """What may occur once only: a peering has one gateway."""
+    return fact.args[1] if fact.predicate == "ebgp" else fact.key
 
 
 def facts_of(kind: FactKind, entities: tuple[Entity, ...]) -> st.SearchStrategy[Fact] | None:
@@ -308,8 +329,7 @@ def facts_of(kind: FactKind, entities: tuple[Entity, ...]) -> st.SearchStrategy[
     needed = {p.name: st.integers(p.low, p.high) for p in kind.parameters if p.required}
     other = {p.name: st.integers(p.low, p.high) for p in kind.parameters if not p.required}
     params = st.fixed_dictionaries(needed, optional=other)
-    holds = st.booleans() if kind.group is Group.INTENT else st.just(True)
-    return st.builds(Fact, st.just(kind.name), args, params, holds)
+    return st.builds(Fact, st.just(kind.name), args, params)
 
 
 @given(snapshots())
