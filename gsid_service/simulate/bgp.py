@@ -180,8 +180,15 @@ class _Views:
 
 
 def _views(plane: Plane, paths: Paths, preference: _Preference) -> _Views:
-    lists = (preference.row, preference.rank, preference.tie, preference.asn, preference.med)
-    return _Views(plane.gateway_of, *(array.tolist() for array in lists), paths)
+    return _Views(
+        gateway=plane.gateway_of,
+        row=preference.row.tolist(),
+        rank=preference.rank.tolist(),
+        tie=preference.tie.tolist(),
+        asn=preference.asn.tolist(),
+        med=preference.med.tolist(),
+        paths=paths,
+    )
 
 
 def _worth_hearing(views: _Views, sessions: _Sessions, routes: list[int]) -> list[int]:

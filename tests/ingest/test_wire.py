@@ -313,7 +313,7 @@ def facts_among(entities: tuple[Entity, ...]) -> st.SearchStrategy[list[Fact]]:
     fitting = [option for option in options if option is not None]
     if not fitting:
         return st.just([])
-    return st.lists(st.one_of(fitting), max_size=10, unique_by=(Fact.key.fget, _peering))
+    return st.lists(st.one_of(fitting), max_size=10, unique_by=(lambda f: f.key, _peering))
 
 
 def _peering(fact: Fact) -> object:
@@ -329,7 +329,7 @@ def facts_of(kind: FactKind, entities: tuple[Entity, ...]) -> st.SearchStrategy[
     needed = {p.name: st.integers(p.low, p.high) for p in kind.parameters if p.required}
     other = {p.name: st.integers(p.low, p.high) for p in kind.parameters if not p.required}
     params = st.fixed_dictionaries(needed, optional=other)
-    return st.builds(Fact, st.just(kind.name), args, params)
+    return st.builds(Fact, st.just(kind.name), args, params, st.just(True))
 
 
 @given(snapshots())
