@@ -32,6 +32,7 @@ test: $(READY) ## all tests
 
 bench: $(READY) ## measure, against what is named beside each figure
 	$(BIN)/gsid bench simulate
+	$(BIN)/gsid bench score
 
 docs: $(READY) ## write the generated files under docs/ anew
 	$(BIN)/gsid schema > docs/snapshot.schema.json

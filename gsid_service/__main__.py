@@ -11,9 +11,11 @@ from rich.progress import track
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from gsid_service.evaluate.evaluation import Detector
     from gsid_service.simulate.forwarding import Forwarding
 
 PAPER_RATE = 0.4
+MODEL = Path("models/gsid-1")
 
 app = typer.Typer(
     help="Finds configuration mistakes that are inside every valid range, "
@@ -144,23 +146,154 @@ def forwarding(
 @app.command()
 def schema() -> None:
     """Print the JSON schema of a snapshot."""
-    from gsid_service.ingest.wire import json_schema
+    from gsid_service.ingest.json_schema import json_schema
 
     _print_json(json_schema())
+
+
+@app.command()
+def train(
+    plan: Annotated[
+        str,
+        typer.Argument(
+            help="What to train: shipped, or gsid, lkp-gat, lkp-ida, "
+            "ace-gat, ace-gcn as the comparison has them."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of the run; one that was begun goes on.")],
+    seed: Annotated[int, typer.Option(help="Of the weights and of the data's order.")] = 0,
+    steps: Annotated[int | None, typer.Option(min=1, help="Instead of the plan's.")] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Cores for the arithmetic.")] = 1,
+) -> None:
+    """Train a model, or go on with a run that was stopped."""
+    from dataclasses import replace
+
+    from gsid_service.score.scorer import save, use_cores
+    from gsid_service.train.calibrating import calibrate
+    from gsid_service.train.plans import PLANS
+    from gsid_service.train.training import train as run
+
+    if plan not in PLANS:
+        _refuse(f"unknown plan {plan!r}; known: {', '.join(PLANS)}")
+    use_cores(threads)
+    chosen = replace(PLANS[plan], seed=seed)
+    if steps is not None:
+        chosen = replace(chosen, steps=steps)
+    try:
+        model = run(chosen, out, report=_report_epoch)
+    except ValueError as error:
+        _refuse(f"--out: {error}")
+    _say("calibrating")
+    save(out / "model", plan, model, calibrate(model), {"trained": {"plan": plan, "seed": seed}})
+    _say(f"the model is in {out / 'model'}")
+
+
+def _report_epoch(epoch: dict[str, Any]) -> None:
+    parts = [f"{n} loss {epoch['loss'][n]:.3f} F1 {epoch['f1'][n]:.3f}" for n in epoch["loss"]]
+    _say(f"step {epoch['step']:>6}  {epoch['seconds']:>6.0f} s  " + " · ".join(parts))
+
+
+@app.command()
+def evaluate(
+    setting: Annotated[
+        list[str], typer.Option(help="snapshot, reference or operations; may be repeated.")
+    ],
+    split: Annotated[
+        list[str] | None, typer.Option(help="standard, larger or real; may be repeated.")
+    ] = None,
+    rate: Annotated[
+        list[float] | None,
+        typer.Option(min=0, max=1, help="Share of values replaced; may be repeated."),
+    ] = None,
+    methods: Annotated[
+        str, typer.Option(help="Among gsid, diff, sibling, and folders of models; comma-separated.")
+    ] = "gsid,diff,sibling",
+    seeds: Annotated[str, typer.Option(help="Each draws other faults; comma-separated.")] = "0",
+    model: Annotated[Path, typer.Option(help="Folder of the model that gsid stands for.")] = MODEL,
+    as_json: AsJson = False,
+) -> None:
+    """Measure detectors on the frozen test networks, which training never sees."""
+    from gsid_service.evaluate.evaluation import evaluate as run
+    from gsid_service.evaluate.evaluation import summary
+    from gsid_service.evaluate.settings import OPERATIONS, SETTINGS
+    from gsid_service.evaluate.splits import DATA_SETS
+
+    split, rate = split or ["standard"], rate or [PAPER_RATE]
+    for option, given, known in (
+        ("--setting", setting, SETTINGS),
+        ("--split", split, tuple(DATA_SETS)),
+    ):
+        for name in given:
+            if name not in known:
+                _refuse(f"{option}: {name!r} is none of {', '.join(known)}")
+    if not all(seed.strip().isdecimal() for seed in seeds.split(",")):
+        _refuse(f"--seeds: {seeds!r} is not a list of whole numbers")
+    detectors = _detectors(methods, model)
+    runs = [
+        (wanted, name, share, int(seed))
+        for wanted in setting
+        for name in split
+        # Operations cases bring their anomalies along: no rate and no seed to vary.
+        for share in (rate[:1] if wanted == OPERATIONS else rate)
+        for seed in (seeds.split(",")[:1] if wanted == OPERATIONS else seeds.split(","))
+    ]
+    rows = [
+        row
+        for arguments in track(runs, "evaluating", console=ERR, disable=not ERR.is_terminal)
+        for row in run(*arguments, detectors)
+    ]
+    if as_json:
+        _print_json([row.document() for row in rows])
+        return
+    titles = ("setting", "split", "rate", "method", "parameter", "scope")
+    table = [
+        dict(zip(titles, key, strict=True))
+        | {name: f"{mean:.3f} ± {deviation:.3f}" for name, (mean, deviation) in figures.items()}
+        for key, figures in summary(rows).items()
+    ]
+    _print(table, as_json=False)
+
+
+def _detectors(methods: str, model: Path) -> "dict[str, Detector]":
+    from gsid_service.score.rivals import diff, sibling
+    from gsid_service.score.scorer import BadModel, load, use_cores
+
+    use_cores(1)
+    known: dict[str, Detector] = {"diff": diff, "sibling": sibling}
+    found: dict[str, Detector] = {}
+    for name in map(str.strip, methods.split(",")):
+        if name in known:
+            found[name] = known[name]
+            continue
+        folder = model if name == "gsid" else Path(name)
+        try:
+            found[name] = load(folder)
+        except BadModel as error:
+            _refuse(f"--methods: {error}")
+    return found
 
 
 @bench.command("simulate")
 def bench_simulate(as_json: AsJson = False) -> None:
     """Making networks, and forwarding of large ones, against the same work with networkx."""
+    _bench("simulate", as_json)
+
+
+@bench.command("score")
+def bench_score(as_json: AsJson = False) -> None:
+    """The model, against the same function from stock torch-geometric layers."""
+    _bench("score", as_json)
+
+
+def _bench(name: str, as_json: bool) -> None:
+    from importlib import import_module
+
     try:
-        from gsid_service.bench.simulate import measure
+        measure = import_module(f"gsid_service.bench.{name}").measure
     except ModuleNotFoundError as missing:
         _refuse(f"gsid bench needs {missing.name}, which comes with gsid-service[dev]")
-    rows = [
-        row._asdict()
-        for row in track(measure(), "measuring", 4, console=ERR, disable=not ERR.is_terminal)
-    ]
-    _print(rows, as_json)
+    figures = track(measure(), "measuring", 4, console=ERR, disable=not ERR.is_terminal)
+    _print([figure._asdict() for figure in figures], as_json)
 
 
 def _forwarding_state(file: Path, always_compare_med: bool) -> "Forwarding":

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float32]
+FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
@@ -77,29 +77,29 @@ class Graph:
     facts: tuple[FactKey, ...]
     features: FloatArray  # [N, D], -1 where not applicable
     reference: FloatArray | None  # [N, D], the approved values; None where there are none
-    evidence: FloatArray  # [N], 1 satisfied, 0 broken, -1 not applicable or unknown
-    edges: IntArray  # [3, E]: fact node, entity node, role
+    evidence: FloatArray  # [N, 2]: is an intent satisfied by the observed, by the approved values:
+    #                       1 satisfied, 0 broken, -1 not applicable or unknown
+    edges: IntArray  # [E, 3]: fact node, entity node, role
     stale: BoolArray  # [F]
 
 
-class Score(NamedTuple):
-    """How likely one parameter of one fact is wrong, as a calibrated probability."""
-
-    fact: FactKey
-    parameter: str
-    observed: int
-    baseline: int | None
-    score: float
-    stale: bool = False
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """All monitored parameters of one network, scored by one method."""
+    """How likely each monitored parameter of each fact is wrong, by one method."""
 
-    network: str
     method: str
-    items: tuple[Score, ...]
+    facts: tuple[FactKey, ...]
+    parameters: tuple[str, ...]
+    probability: FloatArray  # [F, P], not a number where a fact does not carry the parameter
+
+    def ranked(self) -> list[tuple[float, FactKey, str]]:
+        """Every score with what it is about, the most suspicious first."""
+        rows, columns = np.nonzero(~np.isnan(self.probability))
+        order = np.argsort(-self.probability[rows, columns], kind="stable")
+        return [
+            (float(self.probability[r, c]), self.facts[r], self.parameters[c])
+            for r, c in zip(rows[order].tolist(), columns[order].tolist(), strict=True)
+        ]
 
 
 class Severity(Enum):

@@ -20,9 +20,12 @@ ALLOWED: dict[str, set[str]] = {
     "records": {"schema"},
     "ingest": {"schema", "records", "store"},
     "simulate": {"schema", "records"},
+    "assemble": {"schema", "records"},
+    "score": {"schema", "records", "assemble"},
     # Beside the daemon.
-    "evaluate": {"schema", "records", "ingest", "simulate"},
-    "bench": {"schema", "records", "simulate", "evaluate"},
+    "evaluate": {"schema", "records", "ingest", "simulate", "assemble", "score"},
+    "train": {"schema", "records", "simulate", "score", "evaluate"},
+    "bench": {"schema", "records", "simulate", "assemble", "score", "evaluate"},
     "__main__": ANYTHING,
 }
 MAY_IMPORT_TORCH = {"score", "train", "evaluate", "bench"}

@@ -30,8 +30,8 @@ def measure() -> Iterator[Figure]:
 
 def _making() -> Figure:
     split = SPLITS["standard"]
-    ours = _seconds(lambda: [split.case("bench", i) for i in range(MADE)]) / MADE
-    theirs = _seconds(lambda: [_make_with_rival(i) for i in range(MADE)]) / MADE
+    ours = seconds(lambda: [split.case("bench", i) for i in range(MADE)]) / MADE
+    theirs = seconds(lambda: [_make_with_rival(i) for i in range(MADE)]) / MADE
     name = "standard networks with intents, made on one core"
     return Figure(name, 1 / ours, "networks/s", f"networkx ({1 / theirs:.0f}/s)", theirs / ours)
 
@@ -48,7 +48,7 @@ def _forwarding(routers: int, networks: int, checked: int) -> Figure:
     """Forwarding of the whole network; the rival's time for `checked` networks, scaled to all."""
     plane = _large(routers, networks)
     state = forward(plane, always_compare_med=True)
-    ours = _seconds(lambda: forward(plane, always_compare_med=True))
+    ours = seconds(lambda: forward(plane, always_compare_med=True))
     begun = perf_counter()
     rival = Rival(plane, list(range(checked)))
     theirs = (perf_counter() - begun) * networks / checked
@@ -89,7 +89,7 @@ def _compare(state: Forwarding, rival: Rival) -> None:
                 raise RuntimeError(f"networkx disagrees on network {network} at router {router}")
 
 
-def _seconds(work: Callable[[], object]) -> float:
+def seconds(work: Callable[[], object]) -> float:
     """The best of a few rounds: a busy machine only ever makes a round slower."""
     return min(_timed(work) for _ in range(ROUNDS))
 

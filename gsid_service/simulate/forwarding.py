@@ -9,6 +9,7 @@ import numpy as np
 
 from gsid_service.records import BoolArray, IntArray
 from gsid_service.simulate import bgp, ospf
+from gsid_service.simulate.dispute import Outcome
 from gsid_service.simulate.plane import Plane
 
 
@@ -29,7 +30,7 @@ class Forwarding:
         return self.plane.routers + self.plane.peers
 
     def is_stable(self, network: int) -> bool:
-        return self.selection.outcome[network] is bgp.Outcome.ONE
+        return self.selection.outcome[network] is Outcome.ONE
 
     def next_hops(self, network: int, router: int) -> tuple[int, ...]:
         """All equal next hops: equal-cost first hops, or equal external peers at a gateway."""
@@ -44,10 +45,10 @@ class Forwarding:
         used = self.paths.on_path[self.paths.row_of[gateway], start:end].tolist()
         return tuple(compress(plane.link_ends[start:end], used))
 
-    def unsettled(self) -> dict[str, bgp.Outcome]:
+    def unsettled(self) -> dict[str, Outcome]:
         """The networks that have not exactly one stable outcome."""
         outcomes = zip(self.plane.networks, self.selection.outcome, strict=True)
-        return {name: outcome for name, outcome in outcomes if outcome is not bgp.Outcome.ONE}
+        return {name: outcome for name, outcome in outcomes if outcome is not Outcome.ONE}
 
     def by_name(self, equal: bool = False) -> dict[str, dict[str, Any] | None]:
         """{network: {router: next hop}}, the hop None where there is none; or lists of equal hops.

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsid_service import schema
+from gsid_service.ingest.json_schema import json_schema
 from gsid_service.ingest.wire import (
     InvalidSnapshot,
     NotJSON,
     WireFact,
     dump_snapshot,
-    json_schema,
     parse_snapshot,
     read_facts,
 )

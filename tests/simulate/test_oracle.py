@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gsid_service.records import Entity, Fact
-from gsid_service.simulate.bgp import Outcome
+from gsid_service.simulate.dispute import Outcome
 from gsid_service.simulate.forwarding import Forwarding, forward
 from gsid_service.simulate.plane import build
 from tests.simulate import oracle

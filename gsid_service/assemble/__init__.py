@@ -1,0 +1,1 @@
+"""From entities, facts, intents and a baseline to the graph that the model scores."""

@@ -1,0 +1,111 @@
+"""From entities, facts and intents, with an approved baseline where there is one, to a `Graph`.
+
+Entity nodes come first, in the order given; then one node per fact, routing facts before intents.
+The evidence on intents is worked out elsewhere and handed in, so that this room needs no simulator.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+
+from gsid_service.records import Entity, Fact, FactKey, FloatArray, Graph
+from gsid_service.schema import SCHEMA, Schema
+
+NOT_APPLICABLE = -1
+ENTITY, FACT = 0, 1
+Evidence = Mapping[FactKey, bool | None]
+
+
+def assemble(
+    entities: Sequence[Entity],
+    facts: Iterable[Fact],
+    intents: Iterable[Fact] = (),
+    baseline: Iterable[Fact] | None = None,
+    evidence: Evidence | None = None,
+    baseline_evidence: Evidence | None = None,
+    stale: Collection[FactKey] = (),
+    schema: Schema = SCHEMA,
+) -> Graph:
+    """The graph of a network.
+
+    Evidence says of an intent whether a forwarding state satisfies it, and of a link or a route
+    whether traffic uses it: once for the observed values, once for the baseline's.
+    """
+    nodes = tuple(chain(facts, intents))
+    keys = tuple(FactKey(fact.predicate, fact.args) for fact in nodes)
+    index = {entity.id: i for i, entity in enumerate(entities)}
+    features = _features(entities, nodes, schema)
+    reference = None
+    if baseline is not None:
+        reference = _reference(features, len(entities), keys, baseline, schema)
+    return Graph(
+        entities=tuple(index),
+        facts=keys,
+        features=features,
+        reference=reference,
+        evidence=np.stack(
+            [_evidence(len(entities), keys, e) for e in (evidence, baseline_evidence)], axis=1
+        ),
+        edges=np.array(
+            [
+                (len(entities) + i, index[arg], role)
+                for i, fact in enumerate(nodes)
+                for role, arg in enumerate(fact.args)
+            ],
+            dtype=np.int64,
+        ).reshape(-1, 3),
+        stale=np.array([key in stale for key in keys], dtype=np.bool_),
+    )
+
+
+def _features(entities: Sequence[Entity], facts: Sequence[Fact], schema: Schema) -> FloatArray:
+    table = np.full((len(entities) + len(facts), schema.width), NOT_APPLICABLE, dtype=np.float64)
+    table[:, schema.INDEX] = np.arange(len(table))
+    table[: len(entities), schema.KIND] = ENTITY
+    table[len(entities) :, schema.KIND] = FACT
+    columns = [schema.entity[entity.kind].column for entity in entities]
+    table[np.arange(len(entities)), columns] = 1
+    rows = table[len(entities) :]
+    rows[:, schema.PREDICATE] = [schema.fact[fact.predicate].code for fact in facts]
+    rows[:, schema.HOLDS] = [fact.holds for fact in facts]
+    _fill_parameters(rows, enumerate(facts), schema)
+    return table
+
+
+def _fill_parameters(rows: FloatArray, facts: Iterable[tuple[int, Fact]], schema: Schema) -> None:
+    """Values as reported, and the protocol's default where a parameter was left out."""
+    kinds: dict[str, list[tuple[int, Mapping[str, int]]]] = {}
+    for row, fact in facts:
+        if schema.fact[fact.predicate].parameters:
+            kinds.setdefault(fact.predicate, []).append((row, fact.params))
+    for predicate, found in kinds.items():
+        at = [row for row, _ in found]
+        for parameter in schema.fact[predicate].parameters:
+            default = NOT_APPLICABLE if parameter.default is None else parameter.default
+            rows[at, parameter.column] = [p.get(parameter.name, default) for _, p in found]
+
+
+def _reference(
+    features: FloatArray,
+    entities: int,
+    keys: Sequence[FactKey],
+    baseline: Iterable[Fact],
+    schema: Schema,
+) -> FloatArray:
+    """The same nodes with the baseline's values; a fact that it does not have has none."""
+    reference = features.copy()
+    rows = reference[entities:]
+    rows[:, [p.column for p in schema.parameters]] = NOT_APPLICABLE
+    row_of = {key: row for row, key in enumerate(keys)}
+    known = [(row_of[fact.key], fact) for fact in baseline if fact.key in row_of]
+    _fill_parameters(rows, known, schema)
+    return reference
+
+
+def _evidence(entities: int, keys: Sequence[FactKey], evidence: Evidence | None) -> FloatArray:
+    column = np.full(entities + len(keys), NOT_APPLICABLE, dtype=np.float64)
+    if evidence:
+        said = [evidence.get(key) for key in keys]
+        column[entities:] = [NOT_APPLICABLE if truth is None else truth for truth in said]
+    return column

@@ -1,0 +1,79 @@
+"""The per-network scale: from raw values to where the model was trained.
+
+Each parameter's own low and high in the network (its baseline where there is one) are laid upon
+the paper's range, so that local_pref 100 and 200 look like 0 and 9. Values that add up along a path
+are only multiplied: a shift would change which path is shortest. Low and high are quantiles, so
+that the outlier that is to be found does not set its own scale.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gsid_service.records import BoolArray, FloatArray, Graph
+from gsid_service.schema import SCHEMA, Order, Parameter, Schema
+
+QUANTILES = (0.05, 0.95)
+REACH = 2.0  # values are cut off this many ranges beyond the paper's
+NOMINAL = (0, 9)  # for a parameter that has no paper range
+
+Numbers = npt.NDArray[np.float32]
+
+
+class Scaled(NamedTuple):
+    """The numerical parameters of each fact, on the paper's ranges; [F, P] each."""
+
+    value: Numbers
+    applies: BoolArray
+    reference: Numbers
+    has_reference: BoolArray
+    equal: BoolArray
+
+
+def scale(graph: Graph, schema: Schema = SCHEMA) -> Scaled:
+    parameters = schema.monitored
+    columns = [p.column for p in parameters]
+    observed = graph.features[len(graph.entities) :, columns]
+    applies = observed != -1
+    reference = np.full_like(observed, -1)
+    if graph.reference is not None:
+        reference = graph.reference[len(graph.entities) :, columns]
+    has_reference = (reference != -1) & applies
+    value, scaled_reference = np.zeros_like(observed), np.zeros_like(observed)
+    for i, parameter in enumerate(parameters):
+        own = reference[has_reference[:, i], i]
+        basis = own if len(own) else observed[applies[:, i], i]
+        if len(basis):
+            value[:, i] = _lay(observed[:, i], basis, parameter)
+            scaled_reference[:, i] = _lay(reference[:, i], basis, parameter)
+    return Scaled(
+        value=np.where(applies, value, 0).astype(np.float32),
+        applies=applies,
+        reference=np.where(has_reference, scaled_reference, 0).astype(np.float32),
+        has_reference=has_reference,
+        equal=has_reference & (observed == reference),
+    )
+
+
+def _ends(basis: FloatArray) -> tuple[float, float]:
+    """Low and high quantile; one outlier moves neither by more than half the span of the rest."""
+    low, high = np.quantile(basis, QUANTILES)
+    inner_low = float(np.quantile(basis, QUANTILES[0], method="higher"))
+    inner_high = float(np.quantile(basis, QUANTILES[1], method="lower"))
+    slack = (inner_high - inner_low) / 2
+    if slack <= 0:
+        return float(basis.min()), float(basis.max())
+    return max(low, inner_low - slack), min(high, inner_high + slack)
+
+
+def _lay(values: FloatArray, basis: FloatArray, parameter: Parameter) -> FloatArray:
+    """Lay the basis' low and high upon the paper's range, and the values with them."""
+    low, high = _ends(basis)
+    bottom, top = parameter.paper or NOMINAL
+    if parameter.order is Order.ADDS_UP:
+        laid = values * (top / high)
+    else:
+        laid = bottom + (values - low) * ((top - bottom) / (high - low) if high > low else 0)
+    reach = REACH * (top - bottom)
+    return np.asarray(np.clip(laid, bottom - reach, top + reach))

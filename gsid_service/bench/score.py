@@ -1,0 +1,106 @@
+"""`gsid bench score`: the model's speed against the same function from stock PyG layers."""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import count
+
+import torch
+from torch import Tensor
+
+from gsid_service.assemble.graph import assemble
+from gsid_service.bench.figure import Figure
+from gsid_service.bench.simulate import seconds
+from gsid_service.bench.stock import from_stock
+from gsid_service.evaluate.splits import SPLITS
+from gsid_service.records import Graph
+from gsid_service.score.batch import Batch, Vocabulary, collate
+from gsid_service.score.gsid import GSID, Shape
+
+AGAINST = "stock GATv2Conv per edge type"
+TOLERANCE = 1e-4
+LARGE = 100_000  # nodes
+EDGES = (1_000, 10_000, 100_000, 1_000_000)
+
+
+def measure() -> Iterator[Figure]:
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = GSID(Shape(dropout=0.0)).eval()
+    small, large = _batch(nodes=300), _batch(nodes=LARGE)
+    yield _forward(model, small, "forward, a graph of 300 nodes")
+    yield _forward(model, large, f"forward, a graph of {LARGE:,} nodes")
+    yield _step(model, small, "training step, a graph of 300 nodes")
+    yield _flatness(model)
+    yield _share_of_peak(model, large)
+
+
+def _batch(nodes: int = 0, edges: int = 0) -> Batch:
+    """Standard networks side by side until there are so many nodes or edges."""
+    graphs: list[Graph] = []
+    for index in count():
+        case = SPLITS["standard"].case("bench", index % 200)
+        graphs.append(assemble(case.entities, case.facts, case.intents, case.facts))
+        if sum(len(g.features) for g in graphs) >= nodes and _edges(graphs) >= edges:
+            break
+    return collate(graphs, Vocabulary())
+
+
+def _edges(graphs: list[Graph]) -> int:
+    return sum(len(graph.edges) for graph in graphs)
+
+
+def _forward(model: GSID, batch: Batch, name: str) -> Figure:
+    stock = from_stock(model, batch)
+    with torch.inference_mode():
+        gap = float((model(batch) - stock(batch)).abs().max())
+        if gap > TOLERANCE:
+            raise RuntimeError(f"the stock layers disagree by {gap}")
+        ours, theirs = seconds(partial(model, batch)), seconds(partial(stock, batch))
+    return Figure(name, ours * 1e3, "ms", f"{AGAINST} ({theirs * 1e3:.1f} ms)", theirs / ours)
+
+
+def _step(model: GSID, batch: Batch, name: str) -> Figure:
+    ours = seconds(partial(_train, model, batch))
+    theirs = seconds(partial(_train, from_stock(model, batch), batch))
+    return Figure(name, ours * 1e3, "ms", f"{AGAINST} ({theirs * 1e3:.1f} ms)", theirs / ours)
+
+
+def _train(model: GSID, batch: Batch) -> None:
+    model.zero_grad()
+    loss: Tensor = model(batch).square().mean()
+    loss.backward()
+
+
+def _flatness(model: GSID) -> Figure:
+    """The dearest edge against the cheapest, over three orders of magnitude."""
+    costs = []
+    with torch.inference_mode():
+        for edges in EDGES:
+            batch = _batch(edges=edges)
+            costs.append(seconds(partial(model, batch)) / len(batch.edges.seat))
+    name = f"cost of an edge, dearest of {EDGES[0]:,} to {EDGES[-1]:,} edges"
+    return Figure(
+        name,
+        max(costs) * 1e6,
+        "µs",
+        f"the cheapest ({min(costs) * 1e6:.2f} µs)",
+        min(costs) / max(costs),
+    )
+
+
+def _share_of_peak(model: GSID, batch: Batch) -> Figure:
+    """The multiplications of a forward pass by the time it takes, against one large matmul."""
+    width, layers = model.shape.width, model.shape.layers + model.shape.decoder_steps
+    rows = 3 * (len(batch.edges.seat) + len(batch.edges.sitting)) + 4 * len(batch.categories)
+    needed = 2.0 * layers * rows * width * width
+    a, b = torch.randn(4096, width), torch.randn(width, 4 * width)
+    with torch.inference_mode():
+        peak = 2.0 * a.numel() * b.shape[1] / seconds(partial(torch.mm, a, b))
+        rate = needed / seconds(partial(model, batch))
+    return Figure(
+        "arithmetic of the large forward",
+        rate / 1e9,
+        "GFLOP/s",
+        f"a matmul of {tuple(a.shape)} by {tuple(b.shape)} ({peak / 1e9:.0f} GFLOP/s)",
+        rate / peak,
+    )

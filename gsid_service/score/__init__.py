@@ -1,0 +1,1 @@
+"""The detectors: GSID and its rivals, each from a `Graph` to `Scores`."""

@@ -1,0 +1,123 @@
+"""From graphs to one `Batch` of tensors: a disjoint union, laid out for fast attention.
+
+Entities of all graphs come first, then their facts, those with the most roles first. Every fact
+has exactly one entity in each of its roles, so the facts that have role τ are simply the first
+ones, and an edge is no more than a fact and the entity that it names.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gsid_service.assemble.scale import Scaled, scale
+from gsid_service.records import Graph, IntArray
+from gsid_service.schema import SCHEMA, Schema
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The edges of all roles, one role after the other.
+
+    Role τ has `facts[τ]` edges, of the first that many facts, and `entities[τ]` *seats*: one for
+    each entity that stands in it. Edge i leads from its fact to seat `seat[i]`, where entity
+    `sitting[seat[i]]` is.
+    """
+
+    facts: tuple[int, ...]
+    entities: tuple[int, ...]
+    seat: Tensor  # [edges]
+    sitting: Tensor  # [seats]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Several graphs as one."""
+
+    categories: Tensor  # [N, C] rows of the lookup table; 0 where not applicable
+    value: Tensor  # [F, P] scaled
+    applies: Tensor  # [F, P]
+    reference: Tensor  # [F, P] scaled
+    has_reference: Tensor  # [F, P]
+    equal: Tensor  # [F, P]
+    edges: Edges
+    order: IntArray  # [F] where each fact was before they were sorted by their number of roles
+
+    @property
+    def entities(self) -> int:
+        return len(self.categories) - len(self.value)
+
+
+class Vocabulary:
+    """Which lookup columns there are, and the rows that their values have in one common table."""
+
+    def __init__(self, schema: Schema = SCHEMA) -> None:
+        codes = 1 + max(fact.code for fact in schema.facts)
+        sizes = {schema.KIND: 2, schema.PREDICATE: codes, schema.HOLDS: 2}
+        # Node index and speaker identify; nothing may be learned from them.
+        sizes |= {
+            p.column: p.high + 1 for p in schema.parameters if not p.monitored and p.high < 256
+        }
+        sizes |= {entity.column: 2 for entity in schema.entities}
+        self.columns = sorted(sizes)
+        evidence = [2, 2]
+        widths = [sizes[column] for column in self.columns] + evidence
+        self.offsets = 1 + np.cumsum([0, *widths[:-1]])
+        self.size = 1 + sum(widths)
+
+    def rows(self, graph: Graph) -> IntArray:
+        """[N, C]: for each node and column the row of the table, 0 where it does not apply."""
+        values = np.hstack((graph.features[:, self.columns], graph.evidence)).astype(np.int64)
+        return np.where(values < 0, 0, values + self.offsets)
+
+
+def collate(graphs: Sequence[Graph], vocabulary: Vocabulary, schema: Schema = SCHEMA) -> Batch:
+    """The union of the graphs."""
+    entities = np.array([len(graph.entities) for graph in graphs])
+    first_entity = np.cumsum(entities) - entities
+    rows = [vocabulary.rows(graph) for graph in graphs]
+    roles = max(len(kind.roles) for kind in schema.facts)
+    named = [_arguments(g, o, roles) for g, o in zip(graphs, first_entity, strict=True)]
+    args = np.concatenate(named)
+    order = np.argsort(-(args >= 0).sum(axis=1), kind="stable")
+    facts = np.concatenate([r[len(g.entities) :] for r, g in zip(rows, graphs, strict=True)])
+    heads = np.concatenate([r[: len(g.entities)] for r, g in zip(rows, graphs, strict=True)])
+    scaled = Scaled(*map(np.concatenate, zip(*(scale(g, schema) for g in graphs), strict=True)))
+    return Batch(
+        categories=torch.from_numpy(np.concatenate((heads, facts[order]))),
+        **{
+            name: torch.from_numpy(array[order].astype(np.float32))
+            for name, array in scaled._asdict().items()
+        },
+        edges=_edges(args[order]),
+        order=order,
+    )
+
+
+def _arguments(graph: Graph, offset: int, roles: int) -> IntArray:
+    """[F, roles]: the entity in each role of each fact, -1 for none."""
+    args = np.full((len(graph.facts), roles), -1, dtype=np.int64)
+    fact, entity, role = graph.edges.T
+    args[fact - len(graph.entities), role] = entity + offset
+    return args
+
+
+def _edges(args: IntArray) -> Edges:
+    """From the entity in each role of each fact, -1 for none, facts with more roles first."""
+    facts: list[int] = []
+    entities: list[int] = []
+    seats, sitting = [], []
+    for role in args.T:
+        unique, seat = np.unique(role[role >= 0], return_inverse=True)
+        seats.append(seat.reshape(-1) + sum(entities))
+        sitting.append(unique)
+        facts.append(len(seat))
+        entities.append(len(unique))
+    return Edges(
+        tuple(facts),
+        tuple(entities),
+        torch.from_numpy(np.concatenate(seats)),
+        torch.from_numpy(np.concatenate(sitting)),
+    )

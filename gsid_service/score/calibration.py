@@ -1,0 +1,97 @@
+"""Calibration: from logits to probabilities that one can act on.
+
+Per parameter, and by whether the value has a reference, logit ← slope · logit + weight · rate +
+shift is fitted on networks that training did not see. *rate* is the log-odds of the network's own
+mean score: training shows more anomalies than a network has, and this corrects for the real rate.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.optimize import minimize
+
+from gsid_service.assemble.scale import scale
+from gsid_service.records import BoolArray, FloatArray, Graph
+from gsid_service.schema import SCHEMA, Schema
+
+LOWEST_RATE, HIGHEST_RATE = 1e-4, 0.95
+GROUPS = 2  # without, with a reference
+TERMS = 3  # slope, weight of the rate, shift
+FEWEST = 20  # anomalies of a kind before a line is fitted to it
+PENALTY = 1e-4  # keeps a line finite where the classes can be told apart entirely
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """[2, P, 3]: without and with a reference, per parameter: slope, weight of the rate, shift."""
+
+    lines: FloatArray
+
+    @classmethod
+    def none(cls, schema: Schema = SCHEMA) -> Self:
+        return cls(np.tile([1.0, 0.0, 0.0], (GROUPS, len(schema.monitored), 1)))
+
+    def probability(self, graph: Graph, logits: FloatArray, schema: Schema = SCHEMA) -> FloatArray:
+        """[F, P]; not a number where the logit is none."""
+        known = scale(graph, schema).has_reference.astype(np.int64)
+        slope, weight, shift = np.moveaxis(self.lines[known, np.arange(logits.shape[1])], -1, 0)
+        return sigmoid(slope * logits + weight * rate(logits) + shift)
+
+    def document(self) -> list[Any]:
+        lines: list[Any] = self.lines.round(6).tolist()
+        return lines
+
+    @classmethod
+    def read(cls, document: Any, schema: Schema = SCHEMA) -> Self:
+        lines = np.array(document, dtype=np.float64)
+        if lines.shape != (GROUPS, len(schema.monitored), TERMS) or not np.isfinite(lines).all():
+            raise ValueError("calibration: not three numbers for each parameter")
+        return cls(lines)
+
+
+def rate(logits: FloatArray) -> float:
+    """The log-odds of the mean score of a network."""
+    applies = ~np.isnan(logits)
+    mean = float(sigmoid(logits[applies]).mean()) if applies.any() else LOWEST_RATE
+    mean = min(max(mean, LOWEST_RATE), HIGHEST_RATE)
+    return float(np.log(mean / (1 - mean)))
+
+
+def fit(
+    graphs: Sequence[Graph],
+    logits: Sequence[FloatArray],
+    wrong: Sequence[BoolArray],
+    schema: Schema = SCHEMA,
+) -> Calibration:
+    """Fit the lines on networks whose wrong values are known."""
+    known = np.concatenate([scale(graph, schema).has_reference for graph in graphs])
+    rates = np.concatenate([np.full(len(z), rate(z)) for z in logits])
+    everything, truth = np.concatenate(logits), np.concatenate(wrong)
+    calibration = Calibration.none(schema)
+    for group in range(GROUPS):
+        for parameter in range(everything.shape[1]):
+            z = everything[:, parameter]
+            at = (known[:, parameter] == bool(group)) & ~np.isnan(z)
+            if truth[at, parameter].sum() >= FEWEST:
+                line = _fit_line(z[at], rates[at], truth[at, parameter])
+                calibration.lines[group, parameter] = line
+    return calibration
+
+
+def _fit_line(logits: FloatArray, rates: FloatArray, wrong: BoolArray) -> FloatArray:
+    """The slope, weight and shift of least cross-entropy."""
+    terms = np.stack((logits, rates, np.ones_like(logits)), axis=1)  # [M, 3]
+
+    def entropy(line: FloatArray) -> tuple[float, FloatArray]:
+        z = terms @ line
+        off = line - [1, 0, 0]
+        value = np.mean(np.logaddexp(0, z) - wrong * z) + PENALTY * off @ off
+        return float(value), terms.T @ (sigmoid(z) - wrong) / len(z) + 2 * PENALTY * off
+
+    return np.asarray(minimize(entropy, np.array([1.0, 0.0, 0.0]), jac=True, method="BFGS").x)
+
+
+def sigmoid(x: FloatArray) -> FloatArray:
+    return np.asarray(1 / (1 + np.exp(-np.clip(x, -50, 50))))

@@ -1,0 +1,82 @@
+"""GSID: encoder, attention layers, a decoder block applied three times, a readout a parameter."""
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from gsid_service.schema import SCHEMA, Schema
+from gsid_service.score.ace import ACE, Lookup
+from gsid_service.score.batch import Batch, Vocabulary
+from gsid_service.score.ida import IDA
+from gsid_service.score.rivals import GAT, GCN
+
+ENCODERS = {"ace": ACE, "lkp": Lookup}
+ATTENTIONS = {"ida": IDA, "gat": GAT, "gcn": GCN}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a model is built of; everything that rebuilding it needs, beside the schema."""
+
+    encoder: str = "ace"
+    attention: str = "ida"
+    width: int = 128
+    heads: int = 8
+    layers: int = 2
+    decoder_steps: int = 3
+    dropout: float = 0.2
+
+
+class Layer(nn.Module):
+    """h ← norm(h + attention(h)); h ← norm(h + feed-forward(h))."""
+
+    def __init__(self, shape: Shape, roles: int) -> None:
+        super().__init__()
+        n = shape.width
+        self.attention = ATTENTIONS[shape.attention](roles, n, shape.heads)
+        self.mixed, self.fed = nn.LayerNorm(n), nn.LayerNorm(n)
+        self.feed = nn.Sequential(
+            nn.Linear(n, 2 * n), nn.ReLU(), nn.Dropout(shape.dropout), nn.Linear(2 * n, n)
+        )
+        self.drop = nn.Dropout(shape.dropout)
+
+    def forward(self, h: Tensor, batch: Batch) -> Tensor:
+        h = self.mixed(h + self.drop(self.attention(h, batch)))
+        return self.fed(h + self.drop(self.feed(h)))
+
+
+class GSID(nn.Module):
+    """From a batch to a logit for every fact and monitored parameter, [F, P]."""
+
+    def __init__(self, shape: Shape, schema: Schema = SCHEMA) -> None:
+        super().__init__()
+        self.shape = shape
+        roles = max(len(kind.roles) for kind in schema.facts)
+        parameters = len(schema.monitored)
+        rows = Vocabulary(schema).size
+        self.encode = ENCODERS[shape.encoder](rows, parameters, shape.width)
+        self.layers = nn.ModuleList(Layer(shape, roles) for _ in range(shape.layers))
+        self.decoder = Layer(shape, roles)
+        self.readout = nn.ModuleList(_readout(shape) for _ in range(parameters))
+
+    def forward(self, batch: Batch) -> Tensor:
+        h: Tensor = self.encode(batch)
+        for layer in self.layers:
+            h = layer(h, batch)
+        for _ in range(self.shape.decoder_steps):
+            h = h + self.decoder(h, batch)
+        facts = h[batch.entities :]
+        logits = facts.new_zeros(len(facts), len(self.readout))
+        for p, readout in enumerate(self.readout):
+            at = batch.applies[:, p].nonzero().squeeze(1)
+            logits[at, p] = readout(facts[at]).squeeze(1)
+        return logits
+
+
+def _readout(shape: Shape) -> nn.Module:
+    return nn.Sequential(
+        nn.Linear(shape.width, shape.width),
+        nn.ReLU(),
+        nn.Dropout(shape.dropout),
+        nn.Linear(shape.width, 1),
+    )

@@ -1,0 +1,1 @@
+"""Training: from data sets to weights."""

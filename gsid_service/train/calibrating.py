@@ -1,0 +1,43 @@
+"""Calibrating a trained model on networks that neither training nor the tests use."""
+
+import random
+
+from gsid_service.evaluate import settings, splits
+from gsid_service.evaluate.settings import OPERATIONS, REFERENCE, Sample
+from gsid_service.score.calibration import Calibration, fit
+from gsid_service.score.gsid import GSID
+from gsid_service.score.scorer import logits
+
+PART = "calibrate"
+PER_RATE = 40  # networks of each data set, setting and rate
+BATCH = 10
+
+
+def calibrate(model: GSID, per_rate: int = PER_RATE) -> Calibration:
+    """Lines that fit all settings and rates together, each with as many networks as the next."""
+    shown = [
+        sample
+        for name in splits.DATA_SETS
+        for setting in settings.SETTINGS
+        for sample in _samples(name, setting, per_rate)
+    ]
+    found = [
+        z
+        for low in range(0, len(shown), BATCH)
+        for z in logits(model, [sample.graph for sample in shown[low : low + BATCH]])
+    ]
+    return fit([s.graph for s in shown], found, [s.wrong for s in shown])
+
+
+def _samples(name: str, setting: str, count: int) -> list[Sample]:
+    rng = random.Random(f"gsid calibrate {name} {setting}")
+    if setting == OPERATIONS:
+        split = splits.SPLITS[f"operations-{name}"]
+        cases = [split.case(PART, i) for i in range(count * len(splits.RATES) // 2)]
+        return [settings.in_operation(case) for case in cases]
+    clean = [splits.SPLITS[name].case(PART, i) for i in range(count)]
+    return [
+        settings.with_faults(case, rate, rng, setting == REFERENCE)
+        for rate in (0.0, *splits.RATES)
+        for case in clean
+    ]

@@ -1,0 +1,97 @@
+"""What a model is trained on: an endless stream of batches, anomalies injected afresh into each."""
+
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import IterableDataset
+
+from gsid_service.evaluate import settings, splits
+from gsid_service.evaluate.settings import OPERATIONS, REFERENCE, SNAPSHOT, Sample
+from gsid_service.score.batch import Batch, Vocabulary, collate
+from gsid_service.simulate import faults
+from gsid_service.simulate.cases import Case
+
+
+@dataclass(frozen=True, slots=True)
+class Diet:
+    """The settings in which networks are shown and the data sets they come from, by weight.
+
+    The anomaly rate of a network is `rate`, or, for the share `spread` of them, one drawn from 1 to
+    80 % evenly on a logarithmic scale; the share `clean` has no anomaly at all.
+    """
+
+    settings: tuple[tuple[str, float], ...] = ((REFERENCE, 1.0),)
+    data_sets: tuple[tuple[str, float], ...] = (("standard", 1.0),)
+    networks: int = 4096
+    rate: float = 0.4
+    spread: float = 0.0
+    clean: float = 0.0
+
+    def draw_rate(self, rng: random.Random) -> float:
+        chance = rng.random()
+        if chance < self.clean:
+            return 0.0
+        if chance < self.clean + self.spread:
+            return math.exp(rng.uniform(math.log(SPREAD[0]), math.log(SPREAD[1])))
+        return self.rate
+
+
+SPREAD = (0.01, 0.8)
+MIXED = Diet(
+    settings=((SNAPSHOT, 0.4), (REFERENCE, 0.25), (OPERATIONS, 0.35)),
+    data_sets=(("standard", 0.6), ("real", 0.25), ("larger", 0.15)),
+    spread=0.5,
+    clean=0.05,
+)
+
+
+class Meals(IterableDataset[tuple[Batch, Tensor]]):
+    """Endless batches and their labels [F, P], in the order of the batch's facts."""
+
+    def __init__(self, diet: Diet, batch: int, seed: int) -> None:
+        self.diet, self.batch, self.seed = diet, batch, seed
+
+    def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
+        rng = random.Random(f"gsid diet {self.seed}")
+        vocabulary = Vocabulary()
+        while True:
+            samples = [self._sample(rng) for _ in range(self.batch)]
+            batch = collate([sample.graph for sample in samples], vocabulary)
+            wrong = np.concatenate([sample.wrong for sample in samples])[batch.order]
+            yield batch, torch.from_numpy(wrong.astype(np.float32))
+
+    def _sample(self, rng: random.Random) -> Sample:
+        setting, name = _weighted(self.diet.settings, rng), _weighted(self.diet.data_sets, rng)
+        if setting == OPERATIONS:
+            return settings.in_operation(self._afresh(name, rng))
+        case = _case(name, rng.randrange(self.diet.networks))
+        return settings.with_faults(case, self.diet.draw_rate(rng), rng, setting == REFERENCE)
+
+    def _afresh(self, name: str, rng: random.Random) -> Case:
+        """An operations case with other anomalies than its own."""
+        case = _case(f"operations-{name}", rng.randrange(self.diet.networks))
+        right = faults.restored(case.facts, case.labels)
+        facts, labels = faults.slip(right, rng)
+        return Case(
+            case.topology, case.entities, facts, case.intents, labels, case.changes, case.baseline
+        )
+
+
+def _weighted(choices: tuple[tuple[str, float], ...], rng: random.Random) -> str:
+    names, weights = zip(*choices, strict=True)
+    return str(rng.choices(names, weights)[0])
+
+
+_CASES: dict[tuple[str, int], Case] = {}
+
+
+def _case(split: str, index: int) -> Case:
+    """A training case, made when it is first asked for, so that training starts at once."""
+    if (split, index) not in _CASES:
+        _CASES[split, index] = splits.SPLITS[split].case(splits.TRAIN, index)
+    return _CASES[split, index]

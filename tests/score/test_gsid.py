@@ -1,0 +1,121 @@
+"""Scores depend on no name, order, unit or offset, with a baseline and without."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gsid_service.assemble.graph import assemble
+from gsid_service.evaluate.splits import SPLITS
+from gsid_service.records import Fact, FloatArray, Graph
+from gsid_service.score.calibration import Calibration
+from gsid_service.score.gsid import ATTENTIONS, ENCODERS, GSID, Shape
+from gsid_service.score.scorer import Scorer, logits
+from gsid_service.simulate.cases import Case
+from gsid_service.simulate.evidence import evidence
+
+CASE = SPLITS["operations-standard"].case("gsid", 1)
+SHIFTED = ("local_pref", "as_path_length", "med")
+
+
+@pytest.fixture(scope="module")
+def scorer() -> Scorer:
+    torch.manual_seed(0)
+    return Scorer("test", GSID(Shape(width=32, heads=4)).eval(), Calibration.none())
+
+
+def graph(case: Case, with_baseline: bool = True) -> Graph:
+    said = evidence(case.entities, case.facts, case.intents, always_compare_med=True)
+    baseline = case.baseline[1] if case.baseline and with_baseline else None
+    return assemble(case.entities, case.facts, case.intents, baseline, said)
+
+
+def by_slot(scorer: Scorer, shown: Graph) -> dict[tuple[object, str], float]:
+    return {(key, parameter): score for score, key, parameter in scorer(shown).ranked()}
+
+
+def changed(case: Case, parameter: str, factor: int, offset: int) -> Case:
+    def change(facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
+        return tuple(
+            f._replace(params={**f.params, parameter: f.params[parameter] * factor + offset})
+            if parameter in f.params
+            else f
+            for f in facts
+        )
+
+    assert case.baseline
+    baseline = (case.baseline[0], change(case.baseline[1]))
+    return replace(case, facts=change(case.facts), baseline=baseline)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.sampled_from([*SHIFTED, "ospf_weight"]),
+    st.integers(1, 1000),
+    st.integers(0, 10_000),
+    st.booleans(),
+)
+def test_unit_and_offset_leave_scores_unchanged(
+    parameter: str, factor: int, offset: int, with_baseline: bool
+) -> None:
+    torch.manual_seed(0)
+    scorer = Scorer("test", GSID(Shape(width=32, heads=4)).eval(), Calibration.none())
+    other = changed(CASE, parameter, factor, offset if parameter in SHIFTED else 0)
+    before, after = (scorer(graph(c, with_baseline)).probability for c in (CASE, other))
+    assert np.allclose(before, after, atol=1e-5, equal_nan=True)
+
+
+def test_order_and_names_leave_scores_unchanged(scorer: Scorer) -> None:
+    rng = random.Random(1)
+    new = {entity.id: f"X{i}" for i, entity in enumerate(CASE.entities)}
+
+    def renamed(facts: tuple[Fact, ...]) -> list[Fact]:
+        found = [f._replace(args=tuple(new.get(a, a) for a in f.args)) for f in facts]
+        return rng.sample(found, len(found))
+
+    said = evidence(CASE.entities, CASE.facts, CASE.intents, always_compare_med=True)
+    entities = [entity._replace(id=new[entity.id]) for entity in CASE.entities]
+    assert CASE.baseline
+    other = assemble(
+        rng.sample(entities, len(entities)),
+        renamed(CASE.facts),
+        renamed(CASE.intents),
+        renamed(CASE.baseline[1]),
+        {
+            k._replace(args=tuple(new[a] for a in k.args)): v
+            for k, v in said.items()
+            if all(a in new for a in k.args)
+        },
+    )
+    before, after = by_slot(scorer, graph(CASE)), by_slot(scorer, other)
+    assert len(before) == len(after)
+    for (key, parameter), score in before.items():
+        theirs = key._replace(args=tuple(new[a] for a in key.args))  # type: ignore[attr-defined]
+        assert after[theirs, parameter] == pytest.approx(score, abs=1e-5)
+
+
+def test_a_graph_scores_the_same_alone_and_among_others(scorer: Scorer) -> None:
+    others = [graph(SPLITS["operations-standard"].case("gsid", i)) for i in range(3)]
+    alone = [scorer(g).probability for g in others]
+    together = [s.probability for s in scorer.score_many(others)]
+    for one, other in zip(alone, together, strict=True):
+        assert np.allclose(one, other, atol=1e-5, equal_nan=True)
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_every_model_scores_every_value_and_nothing_else(encoder: str, attention: str) -> None:
+    model = GSID(Shape(encoder, attention, width=32, heads=4))
+    for with_baseline in (True, False):
+        found: FloatArray = logits(model, [graph(CASE, with_baseline)])[0]
+        carried = {
+            (row, column)
+            for row, fact in enumerate(CASE.facts)
+            for column, name in enumerate(("local_pref", "as_path_length", "med", "ospf_weight"))
+            if name in fact.params
+        }
+        assert set(map(tuple, np.argwhere(np.isfinite(found)).tolist())) == carried

@@ -1,0 +1,69 @@
+"""IDA is the same function as stock GATv2 layers, one per edge type, with the same weights."""
+
+import pytest
+import torch
+from torch import Tensor
+from torch_geometric.nn import GATConv
+
+from gsid_service.assemble.graph import assemble
+from gsid_service.bench.stock import StockIDA
+from gsid_service.evaluate.splits import SPLITS
+from gsid_service.score.batch import Batch, Vocabulary, collate
+from gsid_service.score.ida import IDA
+from gsid_service.score.rivals import GAT
+
+WIDTH, HEADS, ROLES = 32, 4, 4
+
+
+@pytest.fixture(scope="module")
+def batch() -> Batch:
+    cases = [SPLITS["standard"].case("ida", i) for i in range(3)]
+    return collate([assemble(c.entities, c.facts, c.intents) for c in cases], Vocabulary())
+
+
+def stock(layer: IDA, h: Tensor, batch: Batch) -> Tensor:
+    same = StockIDA(layer)
+    same.prepare(batch)
+    out: Tensor = same(h, batch)
+    return out
+
+
+def test_it_equals_stock_layers(batch: Batch) -> None:
+    torch.manual_seed(0)
+    layer = IDA(ROLES, WIDTH, HEADS)
+    h = torch.randn(len(batch.categories), WIDTH)
+    with torch.no_grad():
+        assert torch.allclose(layer(h, batch), stock(layer, h, batch), atol=1e-4)
+
+
+def test_the_static_attention_equals_stock_layers(batch: Batch) -> None:
+    torch.manual_seed(0)
+    layer = GAT(ROLES, WIDTH, HEADS)
+    h = torch.randn(len(batch.categories), WIDTH)
+    same = StockIDA(layer)
+    same.prepare(batch)
+    out = torch.zeros_like(h)
+    for role, direction, ends, has_edge in same.types:
+        out += has_edge * static(layer, role, direction)(h, ends)
+    with torch.no_grad():
+        assert torch.allclose(layer(h, batch), out, atol=1e-4)
+
+
+def static(layer: GAT, role: int, direction: str) -> torch.nn.Module:
+    _, l_down, l_up, _ = layer.transform[role].split(WIDTH, dim=1)
+    shape = (1, HEADS, WIDTH // HEADS)
+    conv = GATConv(WIDTH, WIDTH // HEADS, HEADS, bias=False)
+    conv.lin.weight.data = (l_down if direction == "down" else l_up).T
+    conv.att_src.data = getattr(layer, direction)[role].view(shape)
+    conv.att_dst.data = getattr(layer, f"{direction}_own")[role].view(shape)
+    module: torch.nn.Module = conv
+    return module
+
+
+def test_gradients_equal_stock_layers(batch: Batch) -> None:
+    torch.manual_seed(0)
+    layer = IDA(ROLES, WIDTH, HEADS)
+    h = torch.randn(len(batch.categories), WIDTH, requires_grad=True)
+    (ours,) = torch.autograd.grad(layer(h, batch).square().sum(), h)
+    (theirs,) = torch.autograd.grad(stock(layer, h, batch).square().sum(), h)
+    assert torch.allclose(ours, theirs, atol=1e-3, rtol=1e-3)

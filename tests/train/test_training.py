@@ -1,0 +1,80 @@
+"""Training learns, can be stopped and resumed, and refuses to mix runs."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from gsid_service.score.gsid import Shape
+from gsid_service.train import training
+from gsid_service.train.diet import MIXED, Diet, Meals
+from gsid_service.train.training import Plan, train
+
+SMALL = Plan(
+    shape=Shape(width=16, heads=2, layers=1, decoder_steps=1, dropout=0.0),
+    diet=Diet(networks=20),
+    steps=60,
+    batch=2,
+    rate=3e-3,
+    schedule="cosine",
+)
+
+
+@pytest.fixture
+def short_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "EPOCH", 20)
+    torch.set_num_threads(1)
+
+
+def curve(folder: Path) -> list[dict[str, Any]]:
+    state = json.loads((folder / "training.json").read_text())
+    epochs: list[dict[str, Any]] = state["progress"]["curve"]
+    return epochs
+
+
+@pytest.mark.usefixtures("short_epochs")
+def test_the_loss_falls_and_the_curve_is_kept(tmp_path: Path) -> None:
+    reported: list[object] = []
+    train(SMALL, tmp_path, reported.append)
+    epochs = curve(tmp_path)
+    assert epochs == reported
+    assert len(epochs) == 3
+    assert sum(epochs[-1]["loss"].values()) < sum(epochs[0]["loss"].values())
+
+
+@pytest.mark.usefixtures("short_epochs")
+def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    def stop(epoch: object) -> None:
+        raise KeyboardInterrupt(epoch)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(SMALL, tmp_path, stop)
+    assert not tmp_path.exists() or not list(tmp_path.glob("*.json"))
+    train(replace(SMALL), tmp_path, every=1, seconds=0.01)
+    assert [epoch["step"] for epoch in curve(tmp_path)] == [20]
+    model = train(SMALL, tmp_path)
+    assert [epoch["step"] for epoch in curve(tmp_path)] == [20, 40, 60]
+    assert not model.training
+
+
+def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
+    train(replace(SMALL, steps=1), tmp_path)
+    with pytest.raises(ValueError, match="another training run"):
+        train(replace(SMALL, steps=1, seed=5), tmp_path)
+
+
+def test_the_paper_s_schedule() -> None:
+    rates = [Plan().learning_rate(step) for step in (0, 500, 1_000, 1_999)]
+    assert rates == pytest.approx([5e-4, 3e-4, 1e-4, 1e-4], abs=5e-5)
+
+
+def test_a_mixed_diet_shows_every_setting() -> None:
+    meals = iter(Meals(replace(MIXED, networks=5), batch=4, seed=0))
+    references = [float(batch.has_reference.sum()) > 0 for batch, _ in (next(meals), next(meals))]
+    assert any(references)
+    batch, wrong = next(meals)
+    assert wrong.shape == batch.applies.shape
+    assert not (wrong * (1 - batch.applies)).any()
