@@ -1,6 +1,6 @@
 """Forwarding: from a plane to the next hops of every router for every network."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 from typing import Any
@@ -24,6 +24,7 @@ class Forwarding:
     paths: ospf.Paths
     selection: bgp.Selection
     next_hop: IntArray  # [K, R]; the lowest-numbered where several are equal, NO_HOP for none
+    asked: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def hop_names(self) -> tuple[str, ...]:
@@ -34,6 +35,12 @@ class Forwarding:
 
     def next_hops(self, network: int, router: int) -> tuple[int, ...]:
         """All equal next hops: equal-cost first hops, or equal external peers at a gateway."""
+        known = self.asked.get((network, router))
+        if known is None:
+            known = self.asked[network, router] = self._next_hops(network, router)
+        return known
+
+    def _next_hops(self, network: int, router: int) -> tuple[int, ...]:
         plane, route = self.plane, int(self.selection.route[network, router])
         if route == bgp.NO_ROUTE:
             return ()

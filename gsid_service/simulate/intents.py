@@ -177,8 +177,10 @@ class _Sampler:
             return None
         one, other = pick(self.rng, self.networks), pick(self.rng, self.networks)
         router = pick(self.rng, self.routers)
+        if one == other:
+            return None
         hop = next(iter(self.state.next_hops(one, router)), None)
-        if one == other or hop is None or hop not in self.routers:
+        if hop is None or hop not in self.routers:
             return None
         if (hop in self.state.next_hops(other, router)) == holds:
             return None
