@@ -209,19 +209,24 @@ def evaluate(
         str, typer.Option(help="Among gsid, diff, sibling, and folders of models; comma-separated.")
     ] = "gsid,diff,sibling",
     seeds: Annotated[str, typer.Option(help="Each draws other faults; comma-separated.")] = "0",
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(help="all, harmful (slow at high rates), or both, which is the default."),
+    ] = None,
     model: Annotated[Path, typer.Option(help="Folder of the model that gsid stands for.")] = MODEL,
     as_json: AsJson = False,
 ) -> None:
     """Measure detectors on the frozen test networks, which training never sees."""
+    from gsid_service.evaluate.evaluation import SCOPES, summary
     from gsid_service.evaluate.evaluation import evaluate as run
-    from gsid_service.evaluate.evaluation import summary
     from gsid_service.evaluate.settings import OPERATIONS, SETTINGS
     from gsid_service.evaluate.splits import DATA_SETS
 
-    split, rate = split or ["standard"], rate or [PAPER_RATE]
+    split, rate, scope = split or ["standard"], rate or [PAPER_RATE], scope or list(SCOPES)
     for option, given, known in (
         ("--setting", setting, SETTINGS),
         ("--split", split, tuple(DATA_SETS)),
+        ("--scope", scope, SCOPES),
     ):
         for name in given:
             if name not in known:
@@ -240,7 +245,7 @@ def evaluate(
     rows = [
         row
         for arguments in track(runs, "evaluating", console=ERR, disable=not ERR.is_terminal)
-        for row in run(*arguments, detectors)
+        for row in run(*arguments, detectors, scope)
     ]
     if as_json:
         _print_json([row.document() for row in rows])

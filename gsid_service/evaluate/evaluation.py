@@ -15,7 +15,7 @@ from gsid_service.schema import SCHEMA
 
 Detector = Callable[[Graph], Scores]
 OVERALL = "overall"
-ALL, HARMFUL = "all", "harmful"
+SCOPES = ALL, HARMFUL = "all", "harmful"
 
 
 class Row(NamedTuple):
@@ -58,7 +58,7 @@ def evaluate(
     rate: float,
     seed: int,
     methods: Mapping[str, Detector],
-    scopes: Sequence[str] = (ALL, HARMFUL),
+    scopes: Sequence[str] = SCOPES,
     shown: Iterable[Sample] | None = None,
 ) -> Iterator[Row]:
     """Rows for each method, scope and parameter, and for all parameters together."""

@@ -90,9 +90,9 @@ def load(
     """The first `count` cases of a part, by default all; made once, then read from the cache."""
     wanted = split.count[part] if count is None else count
     path = (folder or cache_folder()) / f"{split.name}-{part}-{wanted}.{EDITION}.jsonl.gz"
-    if path.exists():
-        with gzip.open(path, "rt", encoding="utf-8") as lines:
-            yield from map(from_line, lines)
+    cached = _read(path)
+    if cached is not None:
+        yield from cached
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}")
@@ -105,3 +105,12 @@ def load(
         partial.rename(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> list[Case] | None:
+    """The cases of a cache file, or None where there is none that can be read: it is made anew."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            return list(map(from_line, lines))
+    except (OSError, EOFError, ValueError):
+        return None

@@ -67,10 +67,19 @@ def real(name: str) -> Topology:
     ends = [sorted((index[e["source"]], index[e["target"]])) for e in data["edges"]]
     return Topology(
         name=name,
-        positions=tuple((float(n["pos"][0]), float(n["pos"][1])) for n in nodes),
+        positions=_on_the_map([(float(n["pos"][0]), float(n["pos"][1])) for n in nodes]),
         links=tuple(sorted({(a, b) for a, b in ends if a != b})),
         labels=tuple((n.get("name") or "").strip() or None for n in nodes),
     )
+
+
+def _on_the_map(places: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Some topologies have places on a drawing: these are laid upon one degree by one degree."""
+    if all(abs(x) <= 180 and abs(y) <= 90 for x, y in places):
+        return tuple(places)
+    left, low = (min(axis) for axis in zip(*places, strict=True))
+    size = max(max(x - left, y - low) for x, y in places)
+    return tuple((round((x - left) / size, 4), round((y - low) / size, 4)) for x, y in places)
 
 
 def draw(rng: random.Random) -> Topology:

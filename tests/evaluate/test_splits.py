@@ -52,6 +52,14 @@ def test_the_cache_gives_back_what_was_made(name: str, tmp_path: Path) -> None:
     assert made == [SPLITS[name].case("test", i) for i in range(3)]
 
 
+def test_a_damaged_cache_is_made_anew(tmp_path: Path) -> None:
+    made = list(load(SPLITS["standard"], "test", 2, tmp_path))
+    (file,) = tmp_path.iterdir()
+    for damage in (b"not gzip", file.read_bytes()[:-40], gzip.compress(b"{}\n")):
+        file.write_bytes(damage)
+        assert list(load(SPLITS["standard"], "test", 2, tmp_path)) == made
+
+
 def test_what_was_not_finished_leaves_no_cache(tmp_path: Path) -> None:
     cases = load(SPLITS["standard"], "test", 3, tmp_path)
     next(cases)

@@ -56,6 +56,8 @@ def test_every_listed_topology_can_be_used() -> None:
     names = topologies.names()
     assert len([n for n in names if n.startswith("topozoo/")]) >= 200
     assert all(is_simple_and_connected(topologies.real(name)) for name in names)
+    places = [place for name in names for place in topologies.real(name).positions]
+    assert all(abs(x) <= 180 and abs(y) <= 90 for x, y in places)
 
 
 def test_a_drawn_topology_is_an_operator_s_of_10_to_100_routers() -> None:
