@@ -1,14 +1,13 @@
 """The command line: `gsid --help` lists what there is."""
 
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import track
-from rich.table import Table
+
+from gsid_service.terminal import BAD_INPUT, ERR, OUT, print_json, print_rows, refuse, say
 
 if TYPE_CHECKING:
     from gsid_service.evaluate.evaluation import Detector
@@ -31,25 +30,28 @@ bench = typer.Typer(
 )
 app.add_typer(bench, name="bench")
 
-# Ids may hold anything that prints: `[b]` and `:b:` in them are not for rich to interpret.
-PLAIN: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
-OUT = Console(**PLAIN)
-ERR = Console(stderr=True, **PLAIN)
-BAD_INPUT = 2
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 SnapshotFile = Annotated[Path, typer.Argument(help="A snapshot (JSON), or - for standard input.")]
 
 
+def _print_version(wanted: bool) -> None:
+    from importlib.metadata import version
+
+    if wanted:
+        OUT.print(version("gsid-service"))
+        raise typer.Exit
+
+
 @app.callback()
 def start(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
 ) -> None:
-    if version:
-        from importlib.metadata import version as installed
-
-        OUT.print(installed("gsid-service"))
-        raise typer.Exit
+    """What all commands share."""
 
 
 @app.command()
@@ -81,13 +83,13 @@ def simulate(
 
     name = "operations-standard" if split == "operations" else split
     if name not in SPLITS:
-        _refuse(f"--split: unknown split {split!r}; known: operations, {', '.join(SPLITS)}")
+        refuse(f"--split: unknown split {split!r}; known: operations, {', '.join(SPLITS)}")
     if rate is not None and name.startswith("operations"):
-        _refuse("--rate: operations cases have 0 to 4 mistakes, not a rate")
+        refuse("--rate: operations cases have 0 to 4 mistakes, not a rate")
     if topology is not None and topology not in topologies.names():
-        _refuse(f"--topology: no topology named {topology!r}; see `gsid topologies`")
+        refuse(f"--topology: no topology named {topology!r}; see `gsid topologies`")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        _refuse(f"--out: {out} exists and is not an empty folder")
+        refuse(f"--out: {out} exists and is not an empty folder")
     chosen = topologies.real(topology) if topology else None
     for index in track(range(count), "simulating", console=ERR, disable=not ERR.is_terminal):
         case = SPLITS[name].case(f"seed {seed}", index, chosen)
@@ -95,7 +97,7 @@ def simulate(
             faults = random.Random(f"gsid faults {seed} {index}")
             case = case.with_faults(PAPER_RATE if rate is None else rate, faults)
         write_folder(case, out / f"{index:04}", f"{name}-{seed}-{index}")
-    _say(f"{count} case{'s' * (count > 1)} of {name} in {out}")
+    say(f"{count} case{'s' * (count > 1)} of {name} in {out}")
 
 
 @app.command()
@@ -107,7 +109,7 @@ def topologies(as_json: AsJson = False) -> None:
         {"name": name, "routers": real(name).routers, "links": len(real(name).links)}
         for name in names()
     ]
-    _print(rows, as_json)
+    print_rows(rows, as_json)
 
 
 @app.command()
@@ -132,15 +134,16 @@ def forwarding(
     {network, router, before, after}, and all equal next hops count.
     """
     if str(file) == str(against) == "-":
-        _refuse("--against: standard input cannot be both snapshots")
+        refuse("--against: standard input cannot be both snapshots")
     state = _forwarding_state(file, always_compare_med)
     if against is not None:
         before = _forwarding_state(against, always_compare_med)
-        _print(differences(before.by_name(equal=True), state.by_name(equal=True)), as_json)
+        rows = differences(before.by_name(equal=True), state.by_name(equal=True))
+        print_rows(rows if as_json else _readable(rows), as_json)
     elif as_json:
-        _print_json(state.by_name(equal))
+        print_json(state.by_name(equal))
     else:
-        _print(_next_hops(state.by_name(equal)), as_json=False)
+        print_rows(_readable(_next_hops(state.by_name(equal))), as_json=False)
 
 
 @app.command()
@@ -148,7 +151,7 @@ def schema() -> None:
     """Print the JSON schema of a snapshot."""
     from gsid_service.ingest.json_schema import json_schema
 
-    _print_json(json_schema())
+    print_json(json_schema())
 
 
 @app.command()
@@ -174,7 +177,7 @@ def train(
     from gsid_service.train.training import train as run
 
     if plan not in PLANS:
-        _refuse(f"unknown plan {plan!r}; known: {', '.join(PLANS)}")
+        refuse(f"unknown plan {plan!r}; known: {', '.join(PLANS)}")
     use_cores(threads)
     chosen = replace(PLANS[plan], seed=seed)
     if steps is not None:
@@ -182,15 +185,15 @@ def train(
     try:
         model = run(chosen, out, report=_report_epoch)
     except ValueError as error:
-        _refuse(f"--out: {error}")
-    _say("calibrating")
+        refuse(f"--out: {error}")
+    say("calibrating")
     save(out / "model", plan, model, calibrate(model), {"trained": {"plan": plan, "seed": seed}})
-    _say(f"the model is in {out / 'model'}")
+    say(f"the model is in {out / 'model'}")
 
 
 def _report_epoch(epoch: dict[str, Any]) -> None:
     parts = [f"{n} loss {epoch['loss'][n]:.3f} F1 {epoch['f1'][n]:.3f}" for n in epoch["loss"]]
-    _say(f"step {epoch['step']:>6}  {epoch['seconds']:>6.0f} s  " + " · ".join(parts))
+    say(f"step {epoch['step']:>6}  {epoch['seconds']:>6.0f} s  " + " · ".join(parts))
 
 
 @app.command()
@@ -230,9 +233,9 @@ def evaluate(
     ):
         for name in given:
             if name not in known:
-                _refuse(f"{option}: {name!r} is none of {', '.join(known)}")
+                refuse(f"{option}: {name!r} is none of {', '.join(known)}")
     if not all(seed.strip().isdecimal() for seed in seeds.split(",")):
-        _refuse(f"--seeds: {seeds!r} is not a list of whole numbers")
+        refuse(f"--seeds: {seeds!r} is not a list of whole numbers")
     detectors = _detectors(methods, model)
     runs = [
         (wanted, name, share, int(seed))
@@ -248,7 +251,7 @@ def evaluate(
         for row in run(*arguments, detectors, scope)
     ]
     if as_json:
-        _print_json([row.document() for row in rows])
+        print_json([row.document() for row in rows])
         return
     titles = ("setting", "split", "rate", "method", "parameter", "scope")
     table = [
@@ -256,7 +259,7 @@ def evaluate(
         | {name: f"{mean:.3f} ± {deviation:.3f}" for name, (mean, deviation) in figures.items()}
         for key, figures in summary(rows).items()
     ]
-    _print(table, as_json=False)
+    print_rows(table, as_json=False)
 
 
 def _detectors(methods: str, model: Path) -> "dict[str, Detector]":
@@ -274,7 +277,7 @@ def _detectors(methods: str, model: Path) -> "dict[str, Detector]":
         try:
             found[name] = load(folder)
         except BadModel as error:
-            _refuse(f"--methods: {error}")
+            refuse(f"--methods: {error}")
     return found
 
 
@@ -296,9 +299,9 @@ def _bench(name: str, as_json: bool) -> None:
     try:
         measure = import_module(f"gsid_service.bench.{name}").measure
     except ModuleNotFoundError as missing:
-        _refuse(f"gsid bench needs {missing.name}, which comes with gsid-service[dev]")
+        refuse(f"gsid bench needs {missing.name}, which comes with gsid-service[dev]")
     figures = track(measure(), "measuring", 4, console=ERR, disable=not ERR.is_terminal)
-    _print([figure._asdict() for figure in figures], as_json)
+    print_rows([figure._asdict() for figure in figures], as_json)
 
 
 def _forwarding_state(file: Path, always_compare_med: bool) -> "Forwarding":
@@ -312,12 +315,12 @@ def _forwarding_state(file: Path, always_compare_med: bool) -> "Forwarding":
             sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
         )
     except InvalidSnapshot as error:
-        _refuse(f"{file}: not a snapshot\n{error}")
+        refuse(f"{file}: not a snapshot\n{error}")
     if not snapshot.complete:
-        _say(f"{file}: not complete, and simulated as if this were the whole network")
+        say(f"{file}: not complete, and simulated as if this were the whole network")
     state = forward(build(snapshot.entities, snapshot.facts), always_compare_med)
     for network, outcome in state.unsettled().items():
-        _say(f"{file}: {network} has {outcome.value}")
+        say(f"{file}: {network} has {outcome.value}")
     return state
 
 
@@ -346,48 +349,22 @@ def differences(before: Hops, after: Hops) -> list[dict[str, Any]]:
     return rows
 
 
+def _readable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with next hops as a person reads them."""
+    return [
+        {
+            name: (", ".join(hops) if isinstance(hops, list) else hops) or "unreachable"
+            if name in {"next hop", "before", "after"}
+            else hops
+            for name, hops in row.items()
+        }
+        for row in rows
+    ]
+
+
 def _hops(table: Hops, network: str, router: str) -> Any:
     hops = table.get(network, {})
     return UNDETERMINED if hops is None else hops.get(router, ABSENT)
-
-
-def _print_json(document: Any) -> None:
-    sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-
-
-def _print(rows: list[dict[str, Any]], as_json: bool) -> None:
-    """Rows as JSON, as a table on a terminal, or as tab-separated lines in a pipe."""
-    if as_json:
-        _print_json(rows)
-    elif not rows:
-        _say("nothing to show")
-    elif OUT.is_terminal:
-        table = Table()
-        for name in rows[0]:
-            table.add_column(name, overflow="fold")
-        for row in rows:
-            table.add_row(*map(_cell, row.values()))
-        OUT.print(table)
-    else:
-        lines = [rows[0].keys(), *(map(_cell, row.values()) for row in rows)]
-        sys.stdout.writelines("\t".join(line) + "\n" for line in lines)
-
-
-def _cell(value: Any) -> str:
-    if value is None or value == []:
-        return "unreachable"
-    if isinstance(value, list):
-        return ", ".join(value)
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)
-
-
-def _say(message: str) -> None:
-    ERR.print(message, soft_wrap=True)
-
-
-def _refuse(message: str) -> NoReturn:
-    ERR.print(message, style="red", soft_wrap=True)
-    raise typer.Exit(BAD_INPUT)
 
 
 def main() -> None:

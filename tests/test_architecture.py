@@ -17,6 +17,7 @@ ANYTHING = {"*"}
 ALLOWED: dict[str, set[str]] = {
     "__init__": set(),
     "schema": set(),
+    "terminal": set(),
     "records": {"schema"},
     "ingest": {"schema", "records", "store"},
     "simulate": {"schema", "records"},

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ def test_help_lists_what_there_is() -> None:
     for command in ("simulate", "forwarding", "topologies", "schema", "bench"):
         assert command in text
     assert "serve" not in text
+
+
+def test_the_version_is_said() -> None:
+    assert gsid("--version").stdout.decode().strip() == version("gsid-service")
 
 
 def test_simulate_writes_documents_that_the_service_reads(case: Path) -> None:

@@ -56,14 +56,14 @@ class IDA(nn.Module):
 
     def _down(self, query: Tensor, own: Tensor, neighbour: Tensor, edges: Edges) -> Tensor:
         """[edges, n]: each fact weighs the one entity of a role against itself."""
-        advantage = _leaky(neighbour + query) - _leaky(own + query)
+        advantage = leaky(neighbour + query) - leaky(own + query)
         share = torch.sigmoid(self._score(advantage, self.down, edges.facts))
         return own + self._weigh(neighbour - own, share)
 
     def _up(self, message: Tensor, itself: Tensor, asking: Tensor, edges: Edges) -> Tensor:
         """[seats, n]: each entity weighs the facts that name it in a role, and itself."""
-        score = self._score(_leaky(message + asking[edges.seat]), self.up, edges.facts)
-        own_score = self._score(_leaky(itself + asking), self.up, edges.entities)
+        score = self._score(leaky(message + asking[edges.seat]), self.up, edges.facts)
+        own_score = self._score(leaky(itself + asking), self.up, edges.entities)
         return self._gather(score, own_score, message, itself, edges.seat)
 
     def _score(self, x: Tensor, a: Tensor, counts: tuple[int, ...]) -> Tensor:
@@ -96,5 +96,5 @@ def stacked(parts: Sequence[Tensor]) -> Tensor:
     return total
 
 
-def _leaky(x: Tensor) -> Tensor:
+def leaky(x: Tensor) -> Tensor:
     return leaky_relu(x, SLOPE)

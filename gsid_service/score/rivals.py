@@ -10,7 +10,7 @@ from gsid_service.assemble.scale import scale
 from gsid_service.records import BoolArray, FloatArray, Graph, Scores
 from gsid_service.schema import SCHEMA, Schema
 from gsid_service.score.batch import Edges
-from gsid_service.score.ida import IDA, SLOPE
+from gsid_service.score.ida import IDA, leaky
 
 
 class GAT(IDA):
@@ -26,14 +26,14 @@ class GAT(IDA):
 
     def _down(self, query: Tensor, own: Tensor, neighbour: Tensor, edges: Edges) -> Tensor:  # noqa: ARG002
         asked = self._score(own, self.down_own, edges.facts)
-        theirs = _leaky(self._score(neighbour, self.down, edges.facts) + asked)
-        mine = _leaky(self._score(own, self.down, edges.facts) + asked)
+        theirs = leaky(self._score(neighbour, self.down, edges.facts) + asked)
+        mine = leaky(self._score(own, self.down, edges.facts) + asked)
         return own + self._weigh(neighbour - own, torch.sigmoid(theirs - mine))
 
     def _up(self, message: Tensor, itself: Tensor, asking: Tensor, edges: Edges) -> Tensor:  # noqa: ARG002
         asked = self._score(itself, self.up_own, edges.entities)
-        score = _leaky(self._score(message, self.up, edges.facts) + asked[edges.seat])
-        own_score = _leaky(self._score(itself, self.up, edges.entities) + asked)
+        score = leaky(self._score(message, self.up, edges.facts) + asked[edges.seat])
+        own_score = leaky(self._score(itself, self.up, edges.entities) + asked)
         return self._gather(score, own_score, message, itself, edges.seat)
 
 
@@ -46,10 +46,6 @@ class GCN(IDA):
     def _up(self, message: Tensor, itself: Tensor, asking: Tensor, edges: Edges) -> Tensor:  # noqa: ARG002
         summed = itself.index_add(0, edges.seat, message)
         return summed / (1 + torch.bincount(edges.seat, minlength=len(itself)))[:, None]
-
-
-def _leaky(x: Tensor) -> Tensor:
-    return nn.functional.leaky_relu(x, SLOPE)
 
 
 def diff(graph: Graph, schema: Schema = SCHEMA) -> Scores:
