@@ -132,7 +132,25 @@ def parse_snapshot(document: bytes | str, schema: Schema = SCHEMA) -> Snapshot:
         if details[0]["type"] == "json_invalid":
             raise NotJSON([Problem("", details[0]["msg"])]) from None
         raise InvalidSnapshot(_problem(d) for d in details) from None
+    _refuse_repeated_keys(document)
     return read_snapshot(wire, schema)
+
+
+def _refuse_repeated_keys(document: bytes | str) -> None:
+    """JSON parsers keep the last of two equal keys, and what the first one held would be lost."""
+    try:
+        json.loads(document, object_pairs_hook=_unrepeated)
+    except InvalidSnapshot:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise NotJSON([Problem("", str(error))]) from None
+
+
+def _unrepeated(pairs: list[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidSnapshot([Problem(twice, "is given twice in one object")])
 
 
 def read_snapshot(wire: WireSnapshot, schema: Schema = SCHEMA) -> Snapshot:

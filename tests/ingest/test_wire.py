@@ -257,6 +257,13 @@ def test_a_number_of_too_many_digits_is_refused() -> None:
         parse_snapshot(text)
 
 
+@pytest.mark.parametrize("key", ["facts", "local_pref"])
+def test_a_key_given_twice_is_refused(key: str) -> None:
+    text = json.dumps(document()).replace(f'"{key}": ', f'"{key}": 1, "{key}": ')
+    with pytest.raises(InvalidSnapshot, match=f"{key}: is given twice in one object"):
+        parse_snapshot(text)
+
+
 def test_deep_nesting_is_refused() -> None:
     text = json.dumps(document()).replace('"med": 0', '"med": ' + "[" * 5_000 + "]" * 5_000)
     with pytest.raises(InvalidSnapshot):
