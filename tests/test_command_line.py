@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 import pytest
 
 from gsid_service.__main__ import differences
-from gsid_service.ingest.wire import parse_snapshot
+from gsid_service.ingest.wire import dump_snapshot, parse_snapshot
+from gsid_service.records import Collector, Entity, Fact, Snapshot
+from tests.simulate.test_intents import disputed
 
 
 def gsid(*arguments: str | Path, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
@@ -155,49 +158,27 @@ def test_differences_tell_apart_what_is_gone_open_and_unreachable() -> None:
     ]
 
 
+def snapshot(entities: tuple[Entity, ...], facts: tuple[Fact, ...], complete: bool) -> bytes:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    view = Snapshot("as65000", Collector("c", "test"), 1, at, complete, entities, facts)
+    return json.dumps(dump_snapshot(view)).encode()
+
+
 def test_forwarding_reports_a_network_without_one_outcome() -> None:
-    names = {"C1": "router", "C2": "router", "RR1": "route_reflector", "RR2": "route_reflector"}
-    kinds = names | {"A": "external_as", "B": "external_as", "N": "network"}
-    weights = {("RR1", "C1"): 9, ("RR1", "C2"): 1, ("RR2", "C1"): 1, ("RR2", "C2"): 9}
-    sessions = {"ibgp": ["C1 RR1", "C2 RR2", "RR1 RR2"], "ebgp": ["C1 A", "C2 B"]}
-    facts: list[dict[str, Any]] = [
-        {"predicate": "connected", "args": ends, "params": {"ospf_weight": weight}}
-        for ends, weight in weights.items()
-    ]
-    facts += [{"predicate": p, "args": s.split()} for p, ss in sessions.items() for s in ss]
-    route = {"as_path_length": 1}
-    facts += [{"predicate": "bgp_route", "args": [p, "N"], "params": route} for p in "AB"]
-    document = {
-        "schema": "gsid.snapshot/1",
-        "network": "dispute",
-        "collector": {"id": "c", "role": "r"},
-        "sequence": 1,
-        "observed_at": "2026-01-01T00:00:00Z",
-        "complete": True,
-        "entities": [{"id": name, "kind": kind} for name, kind in kinds.items()],
-        "facts": facts,
-    }
-    result = gsid("forwarding", "-", "--json", stdin=json.dumps(document).encode())
+    case = disputed()
+    document = snapshot(case.entities, case.facts, complete=True)
+    result = gsid("forwarding", "-", "--json", stdin=document)
     assert json.loads(result.stdout) == {"N": None}
     assert "N has two or more stable outcomes" in result.stderr.decode()
-    table = gsid("forwarding", "-", stdin=json.dumps(document).encode()).stdout.decode()
+    table = gsid("forwarding", "-", stdin=document).stdout.decode()
     assert table.splitlines() == ["network\trouter\tnext hop", "N\t\tundetermined"]
 
 
 def test_ids_are_printed_as_they_are() -> None:
     odd = ["2001:db8:a:b::/64", "[/N]", "[b]N", "long " * 30 + "name"]
-    document = {
-        "schema": "gsid.snapshot/1",
-        "network": "odd",
-        "collector": {"id": "c", "role": "r"},
-        "sequence": 1,
-        "observed_at": "2026-01-01T00:00:00Z",
-        "complete": False,
-        "entities": [{"id": "R1", "kind": "router"}]
-        + [{"id": name, "kind": "network"} for name in odd],
-        "facts": [],
-    }
-    result = gsid("forwarding", "-", stdin=json.dumps(document).encode())
+    networks = [Entity(name, "network") for name in odd]
+    document = snapshot((Entity("R1", "router"), *networks), (), complete=False)
+    result = gsid("forwarding", "-", stdin=document)
     lines = result.stdout.decode().splitlines()
     assert lines[1:] == [f"{name}\tR1\tunreachable" for name in odd]
     assert b"not complete" in result.stderr

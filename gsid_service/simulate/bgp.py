@@ -10,7 +10,6 @@ first (`dispute.py`). All other routers then choose at once.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,11 +53,8 @@ class _Preference:
     med: IntArray  # [A]
 
 
-def select(
-    plane: Plane, paths: Paths, always_compare_med: bool, networks: Sequence[int] | None = None
-) -> Selection:
-    """Run the decision for `networks`, by default for all; the rest stay without a route."""
-    wanted = range(len(plane.networks)) if networks is None else networks
+def select(plane: Plane, paths: Paths, always_compare_med: bool) -> Selection:
+    """Run the decision for every network."""
     preference = _preference(plane, paths, always_compare_med)
     sessions = _sessions(plane, paths)
     views = _views(plane, paths, preference)
@@ -66,7 +62,7 @@ def select(
     outcome = [Outcome.ONE] * len(plane.networks)
     equal_peers: dict[tuple[int, int], tuple[int, ...]] = {}
     speakers: list[tuple[int, int, int]] = []  # network, speaker, route
-    for network, routes in _by_network(plane, wanted).items():
+    for network, routes in _by_network(plane).items():
         dispute = Dispute(views, sessions, worth_hearing(views, sessions, routes))
         outcome[network] = dispute.resolve()
         if outcome[network] is Outcome.ONE:
@@ -119,13 +115,12 @@ def _sessions(plane: Plane, paths: Paths) -> Sessions:
     return Sessions(dict(reflectors_of), dict(mesh), reflectors)
 
 
-def _by_network(plane: Plane, wanted: Sequence[int]) -> dict[int, list[int]]:
-    """The announcements of each wanted network that has any."""
-    routes: dict[int, list[int]] = {network: [] for network in wanted}
+def _by_network(plane: Plane) -> dict[int, list[int]]:
+    """The announcements of each network that has any."""
+    routes = defaultdict(list)
     for route, network in enumerate(plane.announced[:, 2].tolist()):
-        if network in routes:
-            routes[network].append(route)
-    return {network: found for network, found in routes.items() if found}
+        routes[network].append(route)
+    return routes
 
 
 def _views(plane: Plane, paths: Paths, preference: _Preference) -> Views:

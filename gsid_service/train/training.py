@@ -59,20 +59,19 @@ def train(
     folder: Path,
     report: Callable[[dict[str, Any]], None] = lambda _: None,
     every: int = 5,
-    seconds: float | None = None,
 ) -> GSID:
-    """Train, or go on training, what is in `folder`; stops after the plan's steps or `seconds`."""
+    """Train, or go on training, what is in `folder`, saved every few epochs."""
     torch.manual_seed(plan.seed)
     model = GSID(plan.shape)
     optimiser = torch.optim.Adam(model.parameters(), lr=plan.rate, weight_decay=plan.decay)
     progress = _resume(folder, plan, model, optimiser)
     meals = iter(_loader(plan, progress.step))
-    while progress.step < plan.steps and (seconds is None or progress.seconds < seconds):
+    while progress.step < plan.steps:
         epoch = _epoch(model, optimiser, meals, plan, progress)
         progress.curve.append(epoch)
-        report(epoch)
         if len(progress.curve) % every == 0:
             _save(folder, plan, model, optimiser, progress)
+        report(epoch)
     _save(folder, plan, model, optimiser, progress)
     return model.eval()
 
@@ -90,7 +89,7 @@ def _epoch(
     plan: Plan,
     progress: Progress,
 ) -> dict[str, Any]:
-    """One hundred steps; their mean loss per parameter, and precision and recall while training."""
+    """One hundred steps; their mean loss and F1 per parameter."""
     model.train()
     begun = time.perf_counter()
     steps = min(EPOCH, plan.steps - progress.step)

@@ -76,13 +76,12 @@ def test_a_broken_intent_is_listed() -> None:
 
 
 def test_a_network_without_one_outcome_says_nothing_of_its_intents() -> None:
-    disputed = _disputed()
     wanted = [
         Fact("fwd", ("RR1", "N", "A")),
         Fact("reachable", ("RR1", "N", "A")),
         Fact("traffic_isolation", ("RR1", "RR2", "N", "N")),
     ]
-    forwarding = state_of(disputed)
+    forwarding = state_of(disputed())
     assert forwarding.by_name() == {"N": None}
     assert [intents.satisfied(intent, forwarding) for intent in wanted] == [None] * 3
 
@@ -91,7 +90,7 @@ def state_of(case: Case) -> Forwarding:
     return forward(build(case.entities, case.facts))
 
 
-def _disputed() -> Case:
+def disputed() -> Case:
     """Two reflectors that each prefer the other's client."""
     kinds = {"C1": "router", "C2": "router", "RR1": "route_reflector", "RR2": "route_reflector"}
     entities = [Entity(name, kind) for name, kind in kinds.items()]
