@@ -1,10 +1,11 @@
 # `make demo` and `make test` set up all they need: .venv by pinned constraints, and nothing else.
-.PHONY: help setup demo test check bench docs clean
+.PHONY: help setup demo test check bench results docs clean
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+RATES := --rate 0.01 --rate 0.02 --rate 0.05 --rate 0.1 --rate 0.2 --rate 0.4 --rate 0.6 --rate 0.8
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -33,6 +34,13 @@ test: $(READY) ## all tests
 bench: $(READY) ## measure, against what is named beside each figure
 	$(BIN)/gsid bench simulate
 	$(BIN)/gsid bench score
+
+results: $(READY) ## train and measure all that docs/results.md shows; hours, and goes on where it was
+	$(BIN)/gsid train shipped --out build/shipped
+	$(BIN)/gsid evaluate --setting operations --split standard --split larger --split real --model build/shipped/model
+	$(BIN)/gsid evaluate --setting reference --split standard --split larger --split real $(RATES) --methods gsid,diff --scope all --model build/shipped/model --plot docs/results/gsid-1.svg
+	$(BIN)/gsid evaluate --setting snapshot --split standard --split larger --split real --methods gsid --scope all --model build/shipped/model
+	$(BIN)/gsid study --out build/study --figures docs/results
 
 docs: $(READY) ## write the generated files under docs/ anew
 	$(BIN)/gsid schema > docs/snapshot.schema.json

@@ -217,6 +217,10 @@ def evaluate(
         typer.Option(help="all, harmful (slow at high rates), or both, which is the default."),
     ] = None,
     model: Annotated[Path, typer.Option(help="Folder of the model that gsid stands for.")] = MODEL,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw F1 by rate, data set and parameter into this .svg or .png."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure detectors on the frozen test networks, which training never sees."""
@@ -226,6 +230,12 @@ def evaluate(
     from gsid_service.evaluate.splits import DATA_SETS
 
     split, rate, scope = split or ["standard"], rate or [PAPER_RATE], scope or list(SCOPES)
+    if plot is not None:
+        if plot.suffix not in {".svg", ".png"}:
+            refuse(f"--plot: {plot} ends in neither .svg nor .png")
+        if setting == [OPERATIONS]:
+            refuse("--plot: operations cases have no rate to draw against")
+        _plots()
     for option, given, known in (
         ("--setting", setting, SETTINGS),
         ("--split", split, tuple(DATA_SETS)),
@@ -250,6 +260,10 @@ def evaluate(
         for arguments in track(runs, "evaluating", console=ERR, disable=not ERR.is_terminal)
         for row in run(*arguments, detectors, scope)
     ]
+    if plot is not None:
+        shown = [row.document() for row in rows if row.scope == scope[0] and row.rate is not None]
+        _plots().by_rate(shown, plot)
+        say(f"the plot is in {plot}")
     if as_json:
         print_json([row.document() for row in rows])
         return
@@ -279,6 +293,45 @@ def _detectors(methods: str, model: Path) -> "dict[str, Detector]":
         except BadModel as error:
             refuse(f"--methods: {error}")
     return found
+
+
+@app.command()
+def study(
+    out: Annotated[Path, typer.Option(help="Folder of the runs; those that were begun go on.")],
+    figures: Annotated[Path, typer.Option(help="Folder for the plots and study.json.")],
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, a core each.")] = 2,
+    seeds: Annotated[int, typer.Option(min=1, max=3, help="How many of the three seeds.")] = 3,
+    steps: Annotated[int | None, typer.Option(min=1, help="Fewer, to try it out.")] = None,
+) -> None:
+    """Compare GSID with the paper's rivals, and vary its shape: 48 training runs, hours of work."""
+    from gsid_service.train import study as runs
+
+    plots = _plots()
+    wanted = list(runs.runs(runs.SEEDS[:seeds]))
+    if steps is not None:
+        wanted = [runs.shortened(run, steps) for run in wanted]
+    found = []
+    try:
+        for number, run in enumerate(runs.study(out, wanted, jobs), 1):
+            found.append(run)
+            last = ", ".join(f"{name} {f1:.3f}" for name, f1 in run["curve"][-1]["f1"].items())
+            say(
+                f"{number} of {len(wanted)}: {run['method']} at {run['rate']:.0%}, "
+                f"seed {run['seed']}: F1 {last}"
+            )
+    except ValueError as error:
+        refuse(f"--out: {error}")
+    say("measuring diff")
+    plots.study(runs.in_order(found, wanted), runs.unlearned(), figures)
+    say(f"the plots and study.json are in {figures}")
+
+
+def _plots() -> Any:
+    try:
+        from gsid_service.evaluate import plots
+    except ModuleNotFoundError as missing:
+        refuse(f"plots need {missing.name}, which comes with gsid-service[dev]")
+    return plots
 
 
 @bench.command("simulate")

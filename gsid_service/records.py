@@ -14,6 +14,16 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+# What intents and traffic say of a fact, each a count. Of a link or route: whose traffic uses it
+# under the observed and under the approved values; the intents whose traffic uses it, by whether
+# they hold under both values (kept), only the approved (lost), only the observed (gained) or
+# neither (unmet); the intents that name this very hop. Of an intent: its own outcome.
+OUTCOMES = ("kept", "lost", "gained", "unmet")
+EVIDENCE = (
+    *(f"{state} {what}" for state in ("observed", "approved") for what in ("flows", *OUTCOMES)),
+    *(f"{demand} {outcome}" for demand in ("wanted", "unwanted") for outcome in ("met", "unmet")),
+)
+
 NO_PARAMS: Mapping[str, int] = MappingProxyType({})
 
 
@@ -77,8 +87,7 @@ class Graph:
     facts: tuple[FactKey, ...]
     features: FloatArray  # [N, D], -1 where not applicable
     reference: FloatArray | None  # [N, D], the approved values; None where there are none
-    evidence: FloatArray  # [N, 2]: is an intent satisfied by the observed, by the approved values:
-    #                       1 satisfied, 0 broken, -1 not applicable or unknown
+    evidence: FloatArray  # [F, EVIDENCE], counts
     edges: IntArray  # [E, 3]: fact node, entity node, role
     stale: BoolArray  # [F]
 

@@ -1,7 +1,7 @@
 """From entities, facts and intents, with an approved baseline where there is one, to a `Graph`.
 
 Entity nodes come first, in the order given; then one node per fact, routing facts before intents.
-The evidence on intents is worked out elsewhere and handed in, so that this room needs no simulator.
+Evidence is worked out elsewhere and handed in, so that this room needs no simulator.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -9,12 +9,12 @@ from itertools import chain
 
 import numpy as np
 
-from gsid_service.records import Entity, Fact, FactKey, FloatArray, Graph
+from gsid_service.records import EVIDENCE, Entity, Fact, FactKey, FloatArray, Graph
 from gsid_service.schema import SCHEMA, Schema
 
 NOT_APPLICABLE = -1
 ENTITY, FACT = 0, 1
-Evidence = Mapping[FactKey, bool | None]
+Evidence = Mapping[FactKey, Sequence[int]]
 
 
 def assemble(
@@ -23,15 +23,10 @@ def assemble(
     intents: Iterable[Fact] = (),
     baseline: Iterable[Fact] | None = None,
     evidence: Evidence | None = None,
-    baseline_evidence: Evidence | None = None,
     stale: Collection[FactKey] = (),
     schema: Schema = SCHEMA,
 ) -> Graph:
-    """The graph of a network.
-
-    Evidence says of an intent whether a forwarding state satisfies it, and of a link or a route
-    whether traffic uses it: once for the observed values, once for the baseline's.
-    """
+    """The graph of a network; `evidence` has a row of counts for facts of which any is known."""
     nodes = tuple(chain(facts, intents))
     keys = tuple(FactKey(fact.predicate, fact.args) for fact in nodes)
     index = {entity.id: i for i, entity in enumerate(entities)}
@@ -44,9 +39,7 @@ def assemble(
         facts=keys,
         features=features,
         reference=reference,
-        evidence=np.stack(
-            [_evidence(len(entities), keys, e) for e in (evidence, baseline_evidence)], axis=1
-        ),
+        evidence=_evidence(keys, evidence or {}),
         edges=np.array(
             [
                 (len(entities) + i, index[arg], role)
@@ -103,9 +96,7 @@ def _reference(
     return reference
 
 
-def _evidence(entities: int, keys: Sequence[FactKey], evidence: Evidence | None) -> FloatArray:
-    column = np.full(entities + len(keys), NOT_APPLICABLE, dtype=np.float64)
-    if evidence:
-        said = [evidence.get(key) for key in keys]
-        column[entities:] = [NOT_APPLICABLE if truth is None else truth for truth in said]
-    return column
+def _evidence(keys: Sequence[FactKey], evidence: Evidence) -> FloatArray:
+    nothing = (0,) * len(EVIDENCE)
+    rows = [evidence.get(key, nothing) for key in keys]
+    return np.array(rows, dtype=np.float64).reshape(-1, len(EVIDENCE))

@@ -29,6 +29,9 @@ class Scaled(NamedTuple):
     reference: Numbers
     has_reference: BoolArray
     equal: BoolArray
+    exchanged: BoolArray  # changed, and another fact changed the other way: two values swapped
+    changed: Numbers  # the share of the network's values of this parameter that changed
+    changes: Numbers  # and their number, as a logarithm
 
 
 def scale(graph: Graph, schema: Schema = SCHEMA) -> Scaled:
@@ -47,13 +50,31 @@ def scale(graph: Graph, schema: Schema = SCHEMA) -> Scaled:
         if len(basis):
             value[:, i] = _lay(observed[:, i], basis, parameter)
             scaled_reference[:, i] = _lay(reference[:, i], basis, parameter)
+    equal = has_reference & (observed == reference)
+    differs = has_reference & ~equal
+    count = differs.sum(axis=0)
+    share = count / np.maximum(has_reference.sum(axis=0), 1)
     return Scaled(
         value=np.where(applies, value, 0).astype(np.float32),
         applies=applies,
         reference=np.where(has_reference, scaled_reference, 0).astype(np.float32),
         has_reference=has_reference,
-        equal=has_reference & (observed == reference),
+        equal=equal,
+        exchanged=_exchanged(observed, reference, differs),
+        changed=np.where(applies, share, 0).astype(np.float32),
+        changes=np.where(applies, np.log1p(count), 0).astype(np.float32),
     )
+
+
+def _exchanged(observed: FloatArray, reference: FloatArray, differs: BoolArray) -> BoolArray:
+    """Whether some fact changed from this one's new value to its old one."""
+    found = np.zeros_like(differs)
+    for column in range(observed.shape[1]):
+        rows = np.flatnonzero(differs[:, column])
+        pairs = list(zip(reference[rows, column], observed[rows, column], strict=True))
+        known = set(pairs)
+        found[rows, column] = [(new, old) in known for old, new in pairs]
+    return found
 
 
 def _ends(basis: FloatArray) -> tuple[float, float]:

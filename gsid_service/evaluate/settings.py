@@ -18,6 +18,8 @@ from gsid_service.simulate import faults
 from gsid_service.simulate.cases import Case
 from gsid_service.simulate.evidence import evidence
 from gsid_service.simulate.faults import Label
+from gsid_service.simulate.forwarding import forward
+from gsid_service.simulate.plane import build
 
 SNAPSHOT, REFERENCE, OPERATIONS = "snapshot", "reference", "operations"
 SETTINGS = (SNAPSHOT, REFERENCE, OPERATIONS)
@@ -58,16 +60,12 @@ def in_operation(case: Case) -> Sample:
 def _sample(
     case: Case, reference: Sequence[Fact] | None, reference_entities: Sequence[Entity]
 ) -> Sample:
-    graph = assemble(
-        case.entities,
-        case.facts,
-        case.intents,
-        reference,
-        evidence(case.entities, case.facts, case.intents, always_compare_med=True),
-        None
-        if reference is None
-        else evidence(reference_entities, reference, case.intents, always_compare_med=True),
-    )
+    observed = forward(build(case.entities, case.facts), always_compare_med=True)
+    approved = None
+    if reference is not None:
+        approved = forward(build(reference_entities, reference), always_compare_med=True)
+    said = evidence(case.facts, case.intents, observed, approved)
+    graph = assemble(case.entities, case.facts, case.intents, reference, said)
     return Sample(graph, _marked(graph, case.labels), case)
 
 

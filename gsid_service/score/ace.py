@@ -3,55 +3,76 @@
 import torch
 from torch import Tensor, nn
 
+from gsid_service.records import EVIDENCE
 from gsid_service.score.batch import Batch
 
 GAMMA = 32.0
 EPSILON = (10.0, 0.1)
 
 
-class ACE(nn.Module):
-    """h⁰ = Σ_d table_d[x_d] + Σ_p Θ_p [ε₁ x_p/γ, ε₂ (x_p/γ)², 1] over what applies to the node.
+class Encoder(nn.Module):
+    """h⁰ = Σ_d table_d[x_d] + f(values) + g(evidence) over what applies to the node.
 
-    The reference copy goes through an encoder of the same form. Both are fused linearly, together
-    with the signed difference and whether the two are equal; a missing reference adds nothing.
+    f is the encoder's own; g is a small MLP, the same for all.
     """
 
-    def __init__(self, rows: int, parameters: int, width: int) -> None:
+    def __init__(self, rows: int, width: int) -> None:
         super().__init__()
         self.table = nn.Embedding(rows, width, padding_idx=0)
-        self.observed = nn.Linear(3 * parameters, width, bias=False)
-        self.reference = nn.Linear(3 * parameters, width, bias=False)
-        self.fuse = nn.Linear(2 * width + 3 * parameters, width)
+        self.evidence = nn.Sequential(
+            nn.Linear(2 * len(EVIDENCE), width), nn.ReLU(), nn.Linear(width, width)
+        )
 
     def forward(self, batch: Batch) -> Tensor:
         looked_up = self.table(batch.categories).sum(dim=1)  # [N, n]
+        facts = self.values(batch) + self.evidence(batch.evidence)  # [F, n]
+        return torch.cat((looked_up[: batch.entities], looked_up[batch.entities :] + facts))
+
+    def values(self, batch: Batch) -> Tensor:
+        raise NotImplementedError
+
+
+class ACE(Encoder):
+    """f = Σ_p Θ_p [ε₁ x_p/γ, ε₂ (x_p/γ)², 1] over the parameters that the fact carries.
+
+    The reference copy goes through an encoder of the same form. Both are fused linearly, together
+    with the signed difference, whether the two are equal, and how much of the network changed; a
+    missing reference adds nothing.
+    """
+
+    def __init__(self, rows: int, parameters: int, width: int) -> None:
+        super().__init__(rows, width)
+        self.observed = nn.Linear(3 * parameters, width, bias=False)
+        self.reference = nn.Linear(3 * parameters, width, bias=False)
+        self.fuse = nn.Linear(2 * width + 6 * parameters, width)
+
+    def values(self, batch: Batch) -> Tensor:
         observed = self.observed(_terms(batch.value, batch.applies))  # [F, n]
         reference = self.reference(_terms(batch.reference, batch.has_reference))
         difference = (batch.value - batch.reference) * batch.has_reference / GAMMA
         differs = batch.has_reference - batch.equal
-        compared = torch.cat((difference * EPSILON[0], batch.equal, differs), dim=1)  # [F, 3P]
-        facts = self.fuse(torch.cat((observed, reference, compared), dim=1))
-        return torch.cat((looked_up[: batch.entities], looked_up[batch.entities :] + facts))
+        compared = (difference * EPSILON[0], batch.equal, differs)
+        churn = (batch.exchanged, batch.changed, batch.changes)
+        fused: Tensor = self.fuse(torch.cat((observed, reference, *compared, *churn), dim=1))
+        return fused
 
 
-class Lookup(nn.Module):
+class Lookup(Encoder):
     """The rivals' encoder, LKP: every value is a row of a table, and so is its reference."""
 
     BINS = 160  # scaled values, rounded, from -64 on
 
     def __init__(self, rows: int, parameters: int, width: int) -> None:
-        super().__init__()
-        self.table = nn.Embedding(rows, width, padding_idx=0)
+        super().__init__(rows, width)
         self.observed = nn.Embedding(1 + parameters * self.BINS, width, padding_idx=0)
         self.reference = nn.Embedding(1 + parameters * self.BINS, width, padding_idx=0)
         self.fuse = nn.Linear(2 * width, width)
 
-    def forward(self, batch: Batch) -> Tensor:
-        looked_up = self.table(batch.categories).sum(dim=1)
+    def values(self, batch: Batch) -> Tensor:
         observed = self.observed(self._rows(batch.value, batch.applies)).sum(dim=1)
         reference = self.reference(self._rows(batch.reference, batch.has_reference)).sum(dim=1)
-        facts = self.fuse(torch.cat((observed, reference), dim=1))
-        return torch.cat((looked_up[: batch.entities], looked_up[batch.entities :] + facts))
+        fused: Tensor = self.fuse(torch.cat((observed, reference), dim=1))
+        return fused
 
     def _rows(self, value: Tensor, applies: Tensor) -> Tensor:
         bins = (value.round().long() + 64).clamp(0, self.BINS - 1)

@@ -42,6 +42,10 @@ class Batch:
     reference: Tensor  # [F, P] scaled
     has_reference: Tensor  # [F, P]
     equal: Tensor  # [F, P]
+    exchanged: Tensor  # [F, P]
+    changed: Tensor  # [F, P]
+    changes: Tensor  # [F, P]
+    evidence: Tensor  # [F, 2·EVIDENCE]: the logarithm of each count, and whether it is above 0
     edges: Edges
     order: IntArray  # [F] where each fact was before they were sorted by their number of roles
 
@@ -62,14 +66,13 @@ class Vocabulary:
         }
         sizes |= {entity.column: 2 for entity in schema.entities}
         self.columns = sorted(sizes)
-        evidence = [2, 2]
-        widths = [sizes[column] for column in self.columns] + evidence
+        widths = [sizes[column] for column in self.columns]
         self.offsets = 1 + np.cumsum([0, *widths[:-1]])
         self.size = 1 + sum(widths)
 
     def rows(self, graph: Graph) -> IntArray:
         """[N, C]: for each node and column the row of the table, 0 where it does not apply."""
-        values = np.hstack((graph.features[:, self.columns], graph.evidence)).astype(np.int64)
+        values = graph.features[:, self.columns].astype(np.int64)
         return np.where(values < 0, 0, values + self.offsets)
 
 
@@ -85,12 +88,14 @@ def collate(graphs: Sequence[Graph], vocabulary: Vocabulary, schema: Schema = SC
     facts = np.concatenate([r[len(g.entities) :] for r, g in zip(rows, graphs, strict=True)])
     heads = np.concatenate([r[: len(g.entities)] for r, g in zip(rows, graphs, strict=True)])
     scaled = Scaled(*map(np.concatenate, zip(*(scale(g, schema) for g in graphs), strict=True)))
+    counts = np.concatenate([graph.evidence for graph in graphs])[order]
     return Batch(
         categories=torch.from_numpy(np.concatenate((heads, facts[order]))),
         **{
             name: torch.from_numpy(array[order].astype(np.float32))
             for name, array in scaled._asdict().items()
         },
+        evidence=torch.from_numpy(np.hstack((np.log1p(counts), counts > 0)).astype(np.float32)),
         edges=_edges(args[order]),
         order=order,
     )

@@ -98,8 +98,12 @@ def _retune(design: Design, rng: random.Random) -> Design:
 
 
 def _rehome(design: Design, rng: random.Random) -> Design:
-    """One network's routes redrawn as a fresh design."""
-    return designs.redraw_network(design, pick(rng, design.networks), rng)
+    """One network's routes redrawn as in a fresh design; the peerings stay."""
+    network, pool = pick(rng, design.networks), designs.announcements(rng)
+    peerings = (
+        replace(p, route=pick(rng, pool)) if p.network == network else p for p in design.peerings
+    )
+    return replace(design, peerings=tuple(peerings))
 
 
 def _drain(design: Design, rng: random.Random) -> Design:

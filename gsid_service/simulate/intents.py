@@ -55,6 +55,29 @@ def broken(intents: Iterable[Fact], forwarding: Forwarding) -> list[Fact]:
     return [intent for intent in intents if satisfied(intent, forwarding) is False]
 
 
+def traffic(intent: Fact) -> tuple[str, tuple[str, ...]]:
+    """The router whose traffic an intent speaks of, and the networks that it goes to."""
+    if intent.predicate == schema.TRAFFIC_ISOLATION.name:
+        return intent.args[0], intent.args[2:]
+    return intent.args[0], intent.args[1:2]
+
+
+def hops(intent: Fact) -> tuple[FactKey, ...]:
+    """The link or route, as far as there is one, that an intent names."""
+    if intent.predicate == schema.TRAFFIC_ISOLATION.name:
+        return (FactKey(schema.CONNECTED.name, intent.args[:2]),)
+    router, network, via = intent.args
+    route = FactKey(schema.BGP_ROUTE.name, (via, network))
+    if intent.predicate == schema.FWD.name:
+        return route, FactKey(schema.CONNECTED.name, (router, via))
+    return (route,)
+
+
+def asks_for_its_hop(intent: Fact) -> bool:
+    """Whether the hop that an intent names is to be taken, and not to be left alone."""
+    return intent.holds != (intent.predicate == schema.TRAFFIC_ISOLATION.name)
+
+
 def _forwards(intent: Fact, state: Forwarding) -> bool | None:
     router, network, hop = intent.args
     hops = _next_hops(state, network, router)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gsid_service.assemble.graph import assemble
-from gsid_service.records import Entity, Fact, FactKey
+from gsid_service.records import EVIDENCE, Entity, Fact
 from gsid_service.schema import SCHEMA
 
 ENTITIES = (
@@ -46,10 +46,10 @@ def test_the_reference_has_the_baseline_s_values_and_nothing_for_new_facts() -> 
     assert np.array_equal(graph.reference[:4], graph.features[:4])
 
 
-def test_evidence_of_both_states() -> None:
-    observed: dict[FactKey, bool | None] = {INTENT.key: False, LINK.key: True, ROUTE.key: None}
-    graph = assemble(ENTITIES, (LINK, ROUTE), (INTENT,), (), observed, {INTENT.key: True})
-    assert graph.evidence.tolist() == [[-1, -1]] * 4 + [[1, -1], [-1, -1], [0, 1]]
+def test_evidence_has_a_row_for_each_fact_and_nothing_where_nothing_is_known() -> None:
+    counts = list(range(len(EVIDENCE)))
+    graph = assemble(ENTITIES, (LINK, ROUTE), (INTENT,), (), {LINK.key: counts})
+    assert graph.evidence.tolist() == [counts, [0] * len(EVIDENCE), [0] * len(EVIDENCE)]
 
 
 def test_large_values_stay_exact() -> None:

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from gsid_service.assemble.graph import assemble
 from gsid_service.evaluate.splits import SPLITS
-from gsid_service.records import Fact, FloatArray, Graph
+from gsid_service.records import Entity, Fact, FloatArray, Graph
 from gsid_service.score.calibration import Calibration
 from gsid_service.score.gsid import ATTENTIONS, ENCODERS, GSID, Shape
 from gsid_service.score.scorer import Scorer, logits
 from gsid_service.simulate.cases import Case
 from gsid_service.simulate.evidence import evidence
+from gsid_service.simulate.forwarding import forward
+from gsid_service.simulate.plane import build
 
 CASE = SPLITS["operations-standard"].case("gsid", 1)
 SHIFTED = ("local_pref", "as_path_length", "med")
@@ -29,8 +31,12 @@ def scorer() -> Scorer:
 
 
 def graph(case: Case, with_baseline: bool = True) -> Graph:
-    said = evidence(case.entities, case.facts, case.intents, always_compare_med=True)
-    baseline = case.baseline[1] if case.baseline and with_baseline else None
+    observed = forward(build(case.entities, case.facts), always_compare_med=True)
+    approved, baseline = None, None
+    if case.baseline and with_baseline:
+        baseline = case.baseline[1]
+        approved = forward(build(*case.baseline), always_compare_med=True)
+    said = evidence(case.facts, case.intents, observed, approved)
     return assemble(case.entities, case.facts, case.intents, baseline, said)
 
 
@@ -71,31 +77,40 @@ def test_unit_and_offset_leave_scores_unchanged(
 
 def test_order_and_names_leave_scores_unchanged(scorer: Scorer) -> None:
     rng = random.Random(1)
-    new = {entity.id: f"X{i}" for i, entity in enumerate(CASE.entities)}
-
-    def renamed(facts: tuple[Fact, ...]) -> list[Fact]:
-        found = [f._replace(args=tuple(new.get(a, a) for a in f.args)) for f in facts]
-        return rng.sample(found, len(found))
-
-    said = evidence(CASE.entities, CASE.facts, CASE.intents, always_compare_med=True)
-    entities = [entity._replace(id=new[entity.id]) for entity in CASE.entities]
     assert CASE.baseline
-    other = assemble(
-        rng.sample(entities, len(entities)),
+    everybody = dict.fromkeys(e.id for e in (*CASE.entities, *CASE.baseline[0]))
+    new = {name: f"X{i}" for i, name in enumerate(everybody)}
+
+    def renamed(facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
+        found = [f._replace(args=tuple(new[a] for a in f.args)) for f in facts]
+        return tuple(rng.sample(found, len(found)))
+
+    # Routers keep their order: where no ids are reported, the last tie of BGP goes by it.
+    def called(entities: tuple[Entity, ...]) -> tuple[Entity, ...]:
+        return tuple(entity._replace(id=new[entity.id]) for entity in entities)
+
+    other = Case(
+        CASE.topology,
+        called(CASE.entities),
         renamed(CASE.facts),
         renamed(CASE.intents),
-        renamed(CASE.baseline[1]),
-        {
-            k._replace(args=tuple(new[a] for a in k.args)): v
-            for k, v in said.items()
-            if all(a in new for a in k.args)
-        },
+        baseline=(called(CASE.baseline[0]), renamed(CASE.baseline[1])),
     )
-    before, after = by_slot(scorer, graph(CASE)), by_slot(scorer, other)
+    shown = graph(other)
+    before, after = by_slot(scorer, graph(CASE)), by_slot(scorer, shown)
     assert len(before) == len(after)
     for (key, parameter), score in before.items():
         theirs = key._replace(args=tuple(new[a] for a in key.args))  # type: ignore[attr-defined]
         assert after[theirs, parameter] == pytest.approx(score, abs=1e-5)
+
+
+def test_the_order_of_entities_leaves_scores_unchanged(scorer: Scorer) -> None:
+    one, other = (
+        assemble(e, CASE.facts, CASE.intents) for e in (CASE.entities, CASE.entities[::-1])
+    )
+    assert np.allclose(
+        scorer(one).probability, scorer(other).probability, atol=1e-5, equal_nan=True
+    )
 
 
 def test_a_graph_scores_the_same_alone_and_among_others(scorer: Scorer) -> None:

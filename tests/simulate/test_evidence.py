@@ -1,0 +1,81 @@
+"""Evidence counts what intents and traffic say of each link and route."""
+
+from gsid_service.evaluate.splits import SPLITS
+from gsid_service.records import EVIDENCE, Fact, FactKey
+from gsid_service.simulate.evidence import evidence
+from gsid_service.simulate.forwarding import forward
+from gsid_service.simulate.plane import build
+from tests.simulate.test_forwarding import ENTITIES, link, square, state
+
+INTENTS = (
+    Fact("fwd", ("R1", "N", "R0")),
+    Fact("fwd", ("R3", "N", "R1"), {}, False),
+    Fact("reachable", ("R2", "N", "A@R0")),
+)
+
+
+def said(row: list[int]) -> dict[str, int]:
+    return {name: count for name, count in zip(EVIDENCE, row, strict=True) if count}
+
+
+def test_traffic_and_intents_that_hold() -> None:
+    facts = square()
+    rows = evidence(facts, INTENTS, state(*facts))
+    # R1, and by way of it R3 and RR, send over R0 - R1; R3 could as well go by R2.
+    assert said(rows[FactKey("connected", ("R0", "R1"))]) == {
+        "observed flows": 1,
+        "observed kept": 1,
+        "observed unmet": 1,  # of R3, which must not use R1 but may
+        "wanted met": 1,
+    }
+    assert said(rows[FactKey("connected", ("R1", "R3"))]) == {
+        "observed flows": 1,
+        "observed unmet": 1,
+        "unwanted unmet": 1,
+    }
+    assert said(rows[FactKey("bgp_route", ("A@R0", "N"))]) == {
+        "observed flows": 5,
+        "observed kept": 2,
+        "observed unmet": 1,
+        "wanted met": 1,
+    }
+    assert said(rows[INTENTS[0].key]) == {"observed kept": 1}
+    assert FactKey("bgp_route", ("B@R3", "N")) not in rows
+
+
+def test_what_changed_since_the_approved_values() -> None:
+    facts = square(near=9)
+    rows = evidence(facts, INTENTS, state(*facts), state(*square()))
+    # R1 now goes round by R3 and R2: its intent is lost, R3's is gained.
+    assert said(rows[INTENTS[0].key]) == {"observed lost": 1}
+    assert said(rows[INTENTS[1].key]) == {"observed gained": 1}
+    assert said(rows[FactKey("connected", ("R0", "R1"))]) == {
+        "approved flows": 1,
+        "approved lost": 1,
+        "approved gained": 1,
+        "wanted unmet": 1,
+    }
+    assert said(rows[FactKey("connected", ("R2", "R3"))])["observed lost"] == 1
+
+
+def test_directions_that_are_reported_apart_are_counted_apart() -> None:
+    facts = (*square(), link("R1", "R0", 1))
+    rows = evidence(facts, INTENTS[:1], state(*facts))
+    assert said(rows[FactKey("connected", ("R1", "R0"))])["wanted met"] == 1
+    assert FactKey("connected", ("R0", "R1")) not in rows
+
+
+def test_order_does_not_matter() -> None:
+    case = SPLITS["operations-standard"].case("evidence", 0)
+    assert case.baseline
+    plain = [(case.entities, case.facts), case.baseline]
+    turned = [(entities, facts[::-1]) for entities, facts in plain]
+    one, other = (
+        evidence(views[0][1], case.intents, *(forward(build(*v), True) for v in views))
+        for views in (plain, turned)
+    )
+    assert one == other
+
+
+def test_an_unsettled_network_says_nothing() -> None:
+    assert evidence((), (), forward(build(ENTITIES, ()))) == {}
