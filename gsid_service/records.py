@@ -60,6 +60,14 @@ class Fact(NamedTuple):
         return FactKey(self.predicate, self.args)
 
 
+class Revert(NamedTuple):
+    """What putting the approved value of one parameter back would do."""
+
+    repairs: int  # intents that would hold again
+    breaks: int  # intents that would no longer hold
+    moves: int  # pairs of router and network whose traffic would go another way
+
+
 class Collector(NamedTuple):
     id: str
     role: str
@@ -88,6 +96,7 @@ class Graph:
     features: FloatArray  # [N, D], -1 where not applicable
     reference: FloatArray | None  # [N, D], the approved values; None where there are none
     evidence: FloatArray  # [F, EVIDENCE], counts
+    reverts: FloatArray  # [F, P, 1 + Revert]: 1 where a revert was tried, and what it would do
     edges: IntArray  # [E, 3]: fact node, entity node, role
     stale: BoolArray  # [F]
 

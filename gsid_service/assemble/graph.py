@@ -9,12 +9,13 @@ from itertools import chain
 
 import numpy as np
 
-from gsid_service.records import EVIDENCE, Entity, Fact, FactKey, FloatArray, Graph
+from gsid_service.records import EVIDENCE, Entity, Fact, FactKey, FloatArray, Graph, Revert
 from gsid_service.schema import SCHEMA, Schema
 
 NOT_APPLICABLE = -1
 ENTITY, FACT = 0, 1
 Evidence = Mapping[FactKey, Sequence[int]]
+Reverts = Mapping[tuple[FactKey, str], Revert]
 
 
 def assemble(
@@ -23,10 +24,15 @@ def assemble(
     intents: Iterable[Fact] = (),
     baseline: Iterable[Fact] | None = None,
     evidence: Evidence | None = None,
+    reverts: Reverts | None = None,
     stale: Collection[FactKey] = (),
     schema: Schema = SCHEMA,
 ) -> Graph:
-    """The graph of a network; `evidence` has a row of counts for facts of which any is known."""
+    """The graph of a network.
+
+    `evidence` has a row of counts for the facts of which anything is known, `reverts` what putting
+    an approved value back would do, for the values with which this was tried.
+    """
     nodes = tuple(chain(facts, intents))
     keys = tuple(FactKey(fact.predicate, fact.args) for fact in nodes)
     index = {entity.id: i for i, entity in enumerate(entities)}
@@ -40,6 +46,7 @@ def assemble(
         features=features,
         reference=reference,
         evidence=_evidence(keys, evidence or {}),
+        reverts=_reverts(keys, reverts or {}, schema),
         edges=np.array(
             [
                 (len(entities) + i, index[arg], role)
@@ -100,3 +107,12 @@ def _evidence(keys: Sequence[FactKey], evidence: Evidence) -> FloatArray:
     nothing = (0,) * len(EVIDENCE)
     rows = [evidence.get(key, nothing) for key in keys]
     return np.array(rows, dtype=np.float64).reshape(-1, len(EVIDENCE))
+
+
+def _reverts(keys: Sequence[FactKey], reverts: Reverts, schema: Schema) -> FloatArray:
+    table = np.zeros((len(keys), len(schema.monitored), 1 + len(Revert._fields)), dtype=np.float64)
+    column = {parameter.name: i for i, parameter in enumerate(schema.monitored)}
+    row = {key: i for i, key in enumerate(keys)} if reverts else {}
+    for (key, parameter), revert in reverts.items():
+        table[row[key], column[parameter]] = 1, *revert
+    return table

@@ -20,6 +20,7 @@ from gsid_service.simulate.evidence import evidence
 from gsid_service.simulate.faults import Label
 from gsid_service.simulate.forwarding import forward
 from gsid_service.simulate.plane import build
+from gsid_service.simulate.reverts import reverts
 
 SNAPSHOT, REFERENCE, OPERATIONS = "snapshot", "reference", "operations"
 SETTINGS = (SNAPSHOT, REFERENCE, OPERATIONS)
@@ -61,11 +62,12 @@ def _sample(
     case: Case, reference: Sequence[Fact] | None, reference_entities: Sequence[Entity]
 ) -> Sample:
     observed = forward(build(case.entities, case.facts), always_compare_med=True)
-    approved = None
+    approved, tried = None, {}
     if reference is not None:
         approved = forward(build(reference_entities, reference), always_compare_med=True)
+        tried = reverts(case.facts, reference, case.intents, observed)
     said = evidence(case.facts, case.intents, observed, approved)
-    graph = assemble(case.entities, case.facts, case.intents, reference, said)
+    graph = assemble(case.entities, case.facts, case.intents, reference, said, tried)
     return Sample(graph, _marked(graph, case.labels), case)
 
 

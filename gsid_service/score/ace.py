@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from gsid_service.records import EVIDENCE
-from gsid_service.score.batch import Batch
+from gsid_service.schema import Schema
+from gsid_service.score.batch import Batch, Vocabulary, counts
 
 GAMMA = 32.0
 EPSILON = (10.0, 0.1)
@@ -16,11 +16,11 @@ class Encoder(nn.Module):
     f is the encoder's own; g is a small MLP, the same for all.
     """
 
-    def __init__(self, rows: int, width: int) -> None:
+    def __init__(self, schema: Schema, width: int) -> None:
         super().__init__()
-        self.table = nn.Embedding(rows, width, padding_idx=0)
+        self.table = nn.Embedding(Vocabulary(schema).size, width, padding_idx=0)
         self.evidence = nn.Sequential(
-            nn.Linear(2 * len(EVIDENCE), width), nn.ReLU(), nn.Linear(width, width)
+            nn.Linear(2 * counts(schema), width), nn.ReLU(), nn.Linear(width, width)
         )
 
     def forward(self, batch: Batch) -> Tensor:
@@ -40,8 +40,9 @@ class ACE(Encoder):
     missing reference adds nothing.
     """
 
-    def __init__(self, rows: int, parameters: int, width: int) -> None:
-        super().__init__(rows, width)
+    def __init__(self, schema: Schema, width: int) -> None:
+        super().__init__(schema, width)
+        parameters = len(schema.monitored)
         self.observed = nn.Linear(3 * parameters, width, bias=False)
         self.reference = nn.Linear(3 * parameters, width, bias=False)
         self.fuse = nn.Linear(2 * width + 6 * parameters, width)
@@ -62,8 +63,9 @@ class Lookup(Encoder):
 
     BINS = 160  # scaled values, rounded, from -64 on
 
-    def __init__(self, rows: int, parameters: int, width: int) -> None:
-        super().__init__(rows, width)
+    def __init__(self, schema: Schema, width: int) -> None:
+        super().__init__(schema, width)
+        parameters = len(schema.monitored)
         self.observed = nn.Embedding(1 + parameters * self.BINS, width, padding_idx=0)
         self.reference = nn.Embedding(1 + parameters * self.BINS, width, padding_idx=0)
         self.fuse = nn.Linear(2 * width, width)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from gsid_service.assemble.scale import Scaled, scale
-from gsid_service.records import Graph, IntArray
+from gsid_service.records import EVIDENCE, FloatArray, Graph, IntArray, Revert
 from gsid_service.schema import SCHEMA, Schema
 
 
@@ -45,7 +45,7 @@ class Batch:
     exchanged: Tensor  # [F, P]
     changed: Tensor  # [F, P]
     changes: Tensor  # [F, P]
-    evidence: Tensor  # [F, 2·EVIDENCE]: the logarithm of each count, and whether it is above 0
+    evidence: Tensor  # [F, 2C] of C counts: the logarithm of each, and whether it is above 0
     edges: Edges
     order: IntArray  # [F] where each fact was before they were sorted by their number of roles
 
@@ -88,7 +88,7 @@ def collate(graphs: Sequence[Graph], vocabulary: Vocabulary, schema: Schema = SC
     facts = np.concatenate([r[len(g.entities) :] for r, g in zip(rows, graphs, strict=True)])
     heads = np.concatenate([r[: len(g.entities)] for r, g in zip(rows, graphs, strict=True)])
     scaled = Scaled(*map(np.concatenate, zip(*(scale(g, schema) for g in graphs), strict=True)))
-    counts = np.concatenate([graph.evidence for graph in graphs])[order]
+    counts = np.concatenate([_counts(graph) for graph in graphs])[order]
     return Batch(
         categories=torch.from_numpy(np.concatenate((heads, facts[order]))),
         **{
@@ -99,6 +99,16 @@ def collate(graphs: Sequence[Graph], vocabulary: Vocabulary, schema: Schema = SC
         edges=_edges(args[order]),
         order=order,
     )
+
+
+def _counts(graph: Graph) -> FloatArray:
+    """[F, C]: all that is known of a fact beside its values."""
+    return np.hstack((graph.evidence, graph.reverts.reshape(len(graph.facts), -1)))
+
+
+def counts(schema: Schema) -> int:
+    """C, how many counts a fact has."""
+    return len(EVIDENCE) + len(schema.monitored) * (1 + len(Revert._fields))
 
 
 def _arguments(graph: Graph, offset: int, roles: int) -> IntArray:

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from gsid_service.schema import SCHEMA, Schema
 from gsid_service.score.ace import ACE, Lookup
-from gsid_service.score.batch import Batch, Vocabulary
+from gsid_service.score.batch import Batch
 from gsid_service.score.ida import IDA
 from gsid_service.score.rivals import GAT, GCN
 
@@ -53,8 +53,7 @@ class GSID(nn.Module):
         self.shape = shape
         roles = max(len(kind.roles) for kind in schema.facts)
         parameters = len(schema.monitored)
-        rows = Vocabulary(schema).size
-        self.encode = ENCODERS[shape.encoder](rows, parameters, shape.width)
+        self.encode = ENCODERS[shape.encoder](schema, shape.width)
         self.layers = nn.ModuleList(Layer(shape, roles) for _ in range(shape.layers))
         self.decoder = Layer(shape, roles)
         self.readout = nn.ModuleList(_readout(shape) for _ in range(parameters))

@@ -10,6 +10,7 @@ first (`dispute.py`). All other routers then choose at once.
 """
 
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,25 +56,44 @@ class _Preference:
 
 def select(plane: Plane, paths: Paths, always_compare_med: bool) -> Selection:
     """Run the decision for every network."""
+    route = np.full((len(plane.networks), len(plane.routers)), NO_ROUTE, dtype=np.int64)
+    nothing = Selection(route, (Outcome.ONE,) * len(plane.networks), {})
+    return reselect(plane, paths, always_compare_med, nothing, range(len(plane.networks)))
+
+
+def reselect(
+    plane: Plane,
+    paths: Paths,
+    always_compare_med: bool,
+    before: Selection,
+    networks: Collection[int],
+) -> Selection:
+    """Run the decision for some networks; the others keep what they had."""
     preference = _preference(plane, paths, always_compare_med)
     sessions = _sessions(plane, paths)
     views = _views(plane, paths, preference)
-    route = np.full((len(plane.networks), len(plane.routers)), NO_ROUTE, dtype=np.int64)
-    outcome = [Outcome.ONE] * len(plane.networks)
-    equal_peers: dict[tuple[int, int], tuple[int, ...]] = {}
-    speakers: list[tuple[int, int, int]] = []  # network, speaker, route
-    for network, routes in _by_network(plane).items():
+    outcome = list(before.outcome)
+    equal_peers = {at: kept for at, kept in before.equal_peers.items() if at[0] not in networks}
+    speakers: list[tuple[int, int, int]] = []  # place in `networks`, speaker, route
+    announced = _by_network(plane)
+    for place, network in enumerate(networks):
+        routes = announced.get(network)
+        if routes is None:
+            continue
         dispute = Dispute(views, sessions, worth_hearing(views, sessions, routes))
         outcome[network] = dispute.resolve()
         if outcome[network] is Outcome.ONE:
-            speakers += [(network, speaker, choice) for speaker, choice in dispute.choices()]
+            speakers += [(place, speaker, choice) for speaker, choice in dispute.choices()]
             for gateway, equal in dispute.equal_peers():
                 equal_peers[network, gateway] = equal
+    anew = np.full((len(networks), len(plane.routers)), NO_ROUTE, dtype=np.int64)
     if speakers:
         at = np.array(speakers)
-        route[at[:, 0], at[:, 1]] = at[:, 2]
-        _choose_at_clients(route, paths, preference, sessions)
-        route[at[:, 0], at[:, 1]] = at[:, 2]
+        anew[at[:, 0], at[:, 1]] = at[:, 2]
+        _choose_at_clients(anew, paths, preference, sessions)
+        anew[at[:, 0], at[:, 1]] = at[:, 2]
+    route = before.route.copy()
+    route[list(networks)] = anew
     return Selection(route, tuple(outcome), equal_peers)
 
 

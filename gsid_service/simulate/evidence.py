@@ -7,7 +7,7 @@ are the ones to ask, and those that serve intents that hold are less likely to b
 network has no one stable outcome, its intents say nothing.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -33,18 +33,23 @@ def evidence(
     for name, state in states:
         for key, flows in _flows(state):
             rows[key][COLUMN[f"{name} flows"]] += flows
+    served: Counter[tuple[str, str, str]] = Counter()
     for intent in wanted:
         outcome = _outcome(intent, observed, approved)
         if outcome is None:
             continue
         rows[intent.key][COLUMN[f"observed {outcome}"]] = 1
-        for name, state in states:
-            for key in _way(intent, state):
-                rows[key][COLUMN[f"{name} {outcome}"]] += 1
+        source, networks = intents.traffic(intent)
+        served.update((outcome, source, network) for network in networks)
         demand = "wanted" if intents.asks_for_its_hop(intent) else "unwanted"
         met = "met" if outcome in ("kept", "gained") else "unmet"
         for key in intents.hops(intent):
             rows[key][COLUMN[f"{demand} {met}"]] += 1
+    for (outcome, source, network), count in served.items():
+        for name, state in states:
+            column = COLUMN[f"{name} {outcome}"]
+            for key in _way(state, source, network):
+                rows[key][column] += count
     _fold_directions(rows, facts)
     return dict(rows)
 
@@ -81,25 +86,19 @@ def _flows(state: Forwarding) -> Iterator[tuple[FactKey, int]]:
             yield FactKey(schema.BGP_ROUTE.name, (plane.peers[peer], plane.networks[to])), count
 
 
-def _way(intent: Fact, state: Forwarding) -> set[FactKey]:
-    """The links and the routes that the intent's traffic uses, all of equal ones."""
+def _way(state: Forwarding, source: str, network: str) -> Iterator[FactKey]:
+    """The links and the routes that a router's traffic to a network uses, all of equal ones."""
     plane, names = state.plane, state.hop_names
-    keys: set[FactKey] = set()
-    source, networks = intents.traffic(intent)
-    router = plane.router_index.get(source)
-    for network in networks:
-        k = plane.network_index.get(network)
-        if k is None or router is None:
-            continue
-        for hop in state.reached(k, router):
-            if hop < len(plane.routers):
-                keys.update(
-                    FactKey(schema.CONNECTED.name, (names[hop], names[following]))
-                    for following in state.next_hops(k, hop)
-                )
-            else:
-                keys.add(FactKey(schema.BGP_ROUTE.name, (names[hop], network)))
-    return keys
+    k, router = plane.network_index.get(network), plane.router_index.get(source)
+    if k is None or router is None:
+        return
+    for hop in state.reached(k, router):
+        if hop < len(plane.routers):
+            for following in state.next_hops(k, hop):
+                if following < len(plane.routers):
+                    yield FactKey(schema.CONNECTED.name, (names[hop], names[following]))
+        else:
+            yield FactKey(schema.BGP_ROUTE.name, (names[hop], network))
 
 
 def _fold_directions(rows: Evidence, facts: Iterable[Fact]) -> None:

@@ -24,7 +24,9 @@ class Forwarding:
     paths: ospf.Paths
     selection: bgp.Selection
     next_hop: IntArray  # [K, R]; the lowest-numbered where several are equal, NO_HOP for none
+    always_compare_med: bool
     asked: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict, repr=False)
+    passed: dict[tuple[int, int], set[int]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def hop_names(self) -> tuple[str, ...]:
@@ -90,6 +92,8 @@ class Forwarding:
 
     def reached(self, network: int, router: int) -> set[int]:
         """Every hop on some path of traffic from `router`, itself included."""
+        if (network, router) in self.passed:
+            return self.passed[network, router]
         seen, pending = {router}, [router]
         while pending:
             hop = pending.pop()
@@ -97,6 +101,7 @@ class Forwarding:
                 fresh = [n for n in self.next_hops(network, hop) if n not in seen]
                 seen.update(fresh)
                 pending += fresh
+        self.passed[network, router] = seen
         return seen
 
 
@@ -105,7 +110,8 @@ def forward(plane: Plane, always_compare_med: bool = False) -> Forwarding:
     gateways = np.unique(plane.announced[:, 0])
     paths = ospf.shortest_paths(plane, gateways)
     selection = bgp.select(plane, paths, always_compare_med)
-    return Forwarding(plane, paths, selection, _next_hop(plane, paths, selection))
+    hops = next_hop(plane, paths, selection)
+    return Forwarding(plane, paths, selection, hops, always_compare_med)
 
 
 def moved(before: Forwarding, after: Forwarding) -> list[tuple[int, int]]:
@@ -135,7 +141,8 @@ def _has_several(state: Forwarding) -> BoolArray:
     return several
 
 
-def _next_hop(plane: Plane, paths: ospf.Paths, selection: bgp.Selection) -> IntArray:
+def next_hop(plane: Plane, paths: ospf.Paths, selection: bgp.Selection) -> IntArray:
+    """[K, R]: the hop that each router's selection leads to."""
     if not len(plane.announced):
         return np.full(selection.route.shape, ospf.NO_HOP, dtype=np.int64)
     gateway = plane.announced[selection.route, 0]
