@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 from gsid_service.schema import SCHEMA
 
 mpl.use("svg")
+mpl.rcParams["svg.fonttype"] = "none"  # text stays text
+mpl.rcParams["svg.hashsalt"] = "gsid"  # and the same plot the same file
 PARAMETERS = [parameter.name for parameter in SCHEMA.monitored]
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 MARKS = "osD^vX*"
