@@ -6,6 +6,7 @@ are only multiplied: a shift would change which path is shortest. Low and high a
 that the outlier that is to be found does not set its own scale.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -79,13 +80,14 @@ def _exchanged(observed: FloatArray, reference: FloatArray, differs: BoolArray) 
 
 def _ends(basis: FloatArray) -> tuple[float, float]:
     """Low and high quantile; one outlier moves neither by more than half the span of the rest."""
-    low, high = np.quantile(basis, QUANTILES)
-    inner_low = float(np.quantile(basis, QUANTILES[0], method="higher"))
-    inner_high = float(np.quantile(basis, QUANTILES[1], method="lower"))
+    ordered = np.sort(basis)
+    at_low, at_high = (q * (len(ordered) - 1) for q in QUANTILES)
+    low, high = np.interp((at_low, at_high), np.arange(len(ordered)), ordered)
+    inner_low, inner_high = ordered[math.ceil(at_low)], ordered[math.floor(at_high)]
     slack = (inner_high - inner_low) / 2
     if slack <= 0:
-        return float(basis.min()), float(basis.max())
-    return max(low, inner_low - slack), min(high, inner_high + slack)
+        return float(ordered[0]), float(ordered[-1])
+    return float(max(low, inner_low - slack)), float(min(high, inner_high + slack))
 
 
 def _lay(values: FloatArray, basis: FloatArray, parameter: Parameter) -> FloatArray:

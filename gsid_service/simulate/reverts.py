@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from gsid_service.records import Fact, FactKey, Revert
 from gsid_service.schema import SCHEMA
 from gsid_service.simulate import intents
+from gsid_service.simulate.faults import slots
 from gsid_service.simulate.forwarding import Forwarding, moved
 from gsid_service.simulate.revise import Rows
 
-AT_MOST = 24  # changed values; above that, each alone says little, and all take long
+AT_MOST = 64  # changed values, which bounds the work
+LARGEST_SHARE = 0.3  # of all values; where more changed, each alone says little
 
 Slot = tuple[FactKey, str]
 
@@ -26,26 +28,30 @@ def reverts(
 ) -> dict[Slot, Revert]:
     """For each value that changed since the baseline, if they are not too many."""
     different = list(changed(facts, baseline))
-    if len(different) > at_most:
+    values = sum(map(len, slots(facts).values()))
+    if len(different) > min(at_most, LARGEST_SHARE * values):
         return {}
     rows = Rows.of(observed, facts)
     before = [intents.satisfied(intent, observed) for intent in wanted]
     networks = [set(intents.traffic(intent)[1]) for intent in wanted]
+    names = observed.plane.networks
     found: dict[Slot, Revert] = {}
     for key, parameter, value in different:
         revised = rows.revise(observed, key, parameter, value)
         if revised is None:
             continue
-        touched = {observed.plane.networks[k] for k in revised.networks}
+        moves = moved(observed, revised.state)
+        elsewhere = {names[network] for network, _ in moves}
+        elsewhere |= {names[k] for k in revised.networks if not revised.state.is_stable(k)}
         outcomes = [
             (held, intents.satisfied(intent, revised.state))
             for intent, held, concerned in zip(wanted, before, networks, strict=True)
-            if concerned & touched
+            if concerned & elsewhere
         ]
         found[key, parameter] = Revert(
             repairs=outcomes.count((False, True)),
             breaks=outcomes.count((True, False)),
-            moves=len(moved(observed, revised.state)),
+            moves=len(moves),
         )
     return found
 

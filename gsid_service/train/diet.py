@@ -44,7 +44,7 @@ class Diet:
 SPREAD = (0.01, 0.8)
 MIXED = Diet(
     settings=((SNAPSHOT, 0.4), (REFERENCE, 0.25), (OPERATIONS, 0.35)),
-    data_sets=(("standard", 0.6), ("real", 0.25), ("larger", 0.15)),
+    data_sets=(("standard", 0.5), ("real", 0.3), ("larger", 0.2)),
     spread=0.5,
     clean=0.05,
 )
