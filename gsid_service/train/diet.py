@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -22,7 +22,8 @@ class Diet:
     """The settings in which networks are shown and the data sets they come from, by weight.
 
     The anomaly rate of a network is `rate`, or, for the share `spread` of them, one drawn from 1 to
-    80 % evenly on a logarithmic scale; the share `clean` has no anomaly at all.
+    80 % evenly on a logarithmic scale; the share `clean` has no anomaly at all. The share
+    `unstated` comes without intents, as the network of an operator who has written none.
     """
 
     settings: tuple[tuple[str, float], ...] = ((REFERENCE, 1.0),)
@@ -31,6 +32,7 @@ class Diet:
     rate: float = 0.4
     spread: float = 0.0
     clean: float = 0.0
+    unstated: float = 0.0
 
     def draw_rate(self, rng: random.Random) -> float:
         chance = rng.random()
@@ -47,6 +49,7 @@ MIXED = Diet(
     data_sets=(("standard", 0.5), ("real", 0.3), ("larger", 0.2)),
     spread=0.5,
     clean=0.05,
+    unstated=0.15,
 )
 
 
@@ -67,19 +70,24 @@ class Meals(IterableDataset[tuple[Batch, Tensor]]):
 
     def _sample(self, rng: random.Random) -> Sample:
         setting, name = _weighted(self.diet.settings, rng), _weighted(self.diet.data_sets, rng)
+        case = self._case(setting, name, rng)
+        if rng.random() < self.diet.unstated:
+            case = replace(case, intents=())
         if setting == OPERATIONS:
-            return settings.in_operation(self._afresh(name, rng))
-        case = _case(name, rng.randrange(self.diet.networks))
+            return settings.in_operation(case)
         return settings.with_faults(case, self.diet.draw_rate(rng), rng, setting == REFERENCE)
 
-    def _afresh(self, name: str, rng: random.Random) -> Case:
-        """An operations case with other anomalies than its own."""
-        case = _case(f"operations-{name}", rng.randrange(self.diet.networks))
-        right = faults.restored(case.facts, case.labels)
-        facts, labels = faults.slip(right, rng)
-        return Case(
-            case.topology, case.entities, facts, case.intents, labels, case.changes, case.baseline
-        )
+    def _case(self, setting: str, name: str, rng: random.Random) -> Case:
+        index = rng.randrange(self.diet.networks)
+        if setting == OPERATIONS:
+            return _with_other_slips(_case(f"operations-{name}", index), rng)
+        return _case(name, index)
+
+
+def _with_other_slips(case: Case, rng: random.Random) -> Case:
+    """An operations case with other anomalies than its own."""
+    facts, labels = faults.slip(faults.restored(case.facts, case.labels), rng)
+    return replace(case, facts=facts, labels=labels)
 
 
 def _weighted(choices: tuple[tuple[str, float], ...], rng: random.Random) -> str:

@@ -1,0 +1,209 @@
+"""Settings: a TOML file, then `GSID_SECTION_KEY` variables, then flags, into frozen sections.
+
+Everything is checked once, at the start; an error names the key, where it came from and its value.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+PREFIX = "GSID_"
+MEBIBYTE = 1 << 20
+
+Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Server(Section):
+    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    port: int = Field(default=8080, ge=0, le=65535, description="Port; 0 takes a free one.")
+    tls_certificate: Path | None = Field(default=None, description="PEM file; needed off loopback.")
+    tls_key: Path | None = Field(default=None, description="PEM file of the certificate's key.")
+    insecure: bool = Field(default=False, description="Listen off loopback without TLS or tokens.")
+    body_bytes: Count = Field(
+        default=64 * MEBIBYTE, description="Largest body, also once unpacked."
+    )
+    request_seconds: Seconds = Field(
+        default=60, description="After this long a request is given up."
+    )
+
+    @property
+    def on_loopback(self) -> bool:
+        return self.host == "localhost" or _is_loopback(self.host)
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> "Server":
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("tls_certificate and tls_key come together")
+        return self
+
+
+class Database(Section):
+    url: str = Field(
+        default="sqlite:///gsid.db",
+        pattern=r"^(sqlite:///|postgresql\+psycopg://).",
+        description="sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME.",
+    )
+    migrate: bool = Field(default=True, description="Bring the tables up to date at the start.")
+
+
+class Model(Section):
+    folder: Path = Field(default=Path("models/gsid-1"), description="Folder of the model.")
+    threads: Count = Field(default=1, description="Cores for its arithmetic.")
+
+
+class Ingest(Section):
+    queue: Count = Field(default=256, description="Snapshots waiting to be stored; more get 429.")
+    retry_seconds: Count = Field(default=1, description="What Retry-After says then.")
+
+
+class Cycle(Section):
+    stale_seconds: Seconds = Field(
+        default=900, description="A collector silent for so long is stale."
+    )
+    sweep_seconds: Seconds = Field(
+        default=30, description="How often silence and retention are looked at."
+    )
+    intents_at_most: Count = Field(default=2000, description="Intents derived for a network.")
+
+
+class Alerts(Section):
+    open_score: Probability = Field(default=0.8, description="From this score on an alert opens.")
+    close_score: Probability = Field(default=0.4, description="Below this score it resolves.")
+    flap_changes: Count = Field(
+        default=4, description="Openings and resolutions that count as flapping,"
+    )
+    flap_seconds: Seconds = Field(default=3600, description="within this time.")
+
+    @model_validator(mode="after")
+    def _apart(self) -> "Alerts":
+        if self.close_score >= self.open_score:
+            raise ValueError(
+                f"close_score {self.close_score} is not below open_score {self.open_score}"
+            )
+        return self
+
+
+class Retention(Section):
+    days: Annotated[float, Field(gt=0)] = Field(
+        default=90, description="History older than this goes."
+    )
+    snapshots: Count = Field(default=10_000, description="Snapshots kept of each network at most.")
+
+
+class Metrics(Section):
+    highest_scores: int = Field(
+        default=20, ge=0, description="Scores of each network shown as series."
+    )
+
+
+class Log(Section):
+    format: Literal["console", "json"] = Field(default="console", description="console or json.")
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Least level."
+    )
+
+
+class Settings(Section):
+    """All settings; what the service runs on."""
+
+    server: Server = Server()
+    database: Database = Database()
+    model: Model = Model()
+    ingest: Ingest = Ingest()
+    cycle: Cycle = Cycle()
+    alerts: Alerts = Alerts()
+    retention: Retention = Retention()
+    metrics: Metrics = Metrics()
+    log: Log = Log()
+
+
+# What a running service takes over from a changed file; the rest needs a restart.
+RELOADABLE = ("cycle", "alerts", "retention", "metrics")
+
+
+class BadSettings(ValueError):
+    """Settings that the service cannot run on; one line a problem."""
+
+
+def load(
+    file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any] | None = None
+) -> Settings:
+    """Settings from a file, variables and flags (`section.key`), each overriding the one before."""
+    tables: dict[str, dict[str, Any]] = {}
+    origin: dict[tuple[str, ...], str] = {}
+    if file is not None:
+        for section, table in _read(file).items():
+            if not isinstance(table, dict):
+                raise BadSettings(f"{file}: {section}: not a section; known: {_sections()}")
+            for key, value in table.items():
+                tables.setdefault(section, {})[key] = value
+                origin[section, key] = f"{file}: "
+    for name, text in environment.items():
+        place = _place(name)
+        if place:
+            tables.setdefault(place[0], {})[place[1]] = text
+            origin[place] = f"{name}: "
+    for name, value in (flags or {}).items():
+        if value is not None:
+            section, key = name.split(".")
+            tables.setdefault(section, {})[key] = value
+            origin[section, key] = f"--{key.replace('_', '-')}: "
+    try:
+        return Settings.model_validate(tables)
+    except ValidationError as error:
+        raise BadSettings("\n".join(_line(e, origin) for e in error.errors())) from None
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSettings(f"{file}: cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadSettings(f"{file}: not TOML: {error}") from None
+
+
+def _place(name: str) -> tuple[str, str] | None:
+    """The section and key that a variable names; None for variables that are none of ours."""
+    if not name.startswith(PREFIX):
+        return None
+    section, _, key = name.removeprefix(PREFIX).lower().partition("_")
+    return (section, key) if section in Settings.model_fields and key else None
+
+
+def _line(error: Any, origin: Mapping[tuple[str, ...], str]) -> str:
+    where = tuple(str(part) for part in error["loc"])
+    source = origin.get(where[:2]) or next((o for k, o in origin.items() if k[:1] == where[:1]), "")
+    name = ".".join(where)
+    if error["type"] == "extra_forbidden":
+        known = _sections() if len(where) == 1 else ", ".join(_keys(where[0]))
+        return f"{source}{name}: no such setting; known: {known}"
+    message = error["msg"].removeprefix("Value error, ")
+    shown = "" if isinstance(error["input"], dict) else f" (is {error['input']!r})"
+    return f"{source}{name}: {message}{shown}"
+
+
+def _sections() -> str:
+    return ", ".join(Settings.model_fields)
+
+
+def _keys(section: str) -> list[str]:
+    kind = Settings.model_fields[section].annotation
+    return list(kind.model_fields) if isinstance(kind, type) and issubclass(kind, Section) else []
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
