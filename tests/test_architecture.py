@@ -18,6 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "__init__": set(),
     "schema": set(),
     "terminal": set(),
+    "config": set(),
     "records": {"schema"},
     "ingest": {"schema", "records", "store"},
     "simulate": {"schema", "records"},

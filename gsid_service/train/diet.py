@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import IterableDataset
+from torch.utils.data import IterableDataset, get_worker_info
 
 from gsid_service.evaluate import settings, splits
 from gsid_service.evaluate.settings import OPERATIONS, REFERENCE, SNAPSHOT, Sample
@@ -60,7 +60,8 @@ class Meals(IterableDataset[tuple[Batch, Tensor]]):
         self.diet, self.batch, self.seed = diet, batch, seed
 
     def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
-        rng = random.Random(f"gsid diet {self.seed}")
+        worker = get_worker_info()
+        rng = random.Random(f"gsid diet {self.seed} {worker.id if worker else 0}")
         vocabulary = Vocabulary()
         while True:
             samples = [self._sample(rng) for _ in range(self.batch)]

@@ -21,6 +21,7 @@ from gsid_service.train.diet import Diet, Meals
 
 TEMPERATURE = 2.0  # of dynamic weight averaging
 EPOCH = 100  # steps
+WORKERS = 2  # processes that prepare batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +78,9 @@ def train(
 
 
 def _loader(plan: Plan, step: int) -> DataLoader[tuple[Batch, Tensor]]:
-    """One process prepares batches while this one learns; a resumed run sees other ones."""
+    """Other processes prepare batches while this one learns; a resumed run sees other ones."""
     meals = Meals(plan.diet, plan.batch, plan.seed * 1_000_003 + step)
-    return DataLoader(meals, batch_size=None, num_workers=1, prefetch_factor=8)
+    return DataLoader(meals, batch_size=None, num_workers=WORKERS, prefetch_factor=8)
 
 
 def _epoch(
