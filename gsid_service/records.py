@@ -1,7 +1,7 @@
 """The records that the stages hand to each other, frozen and typed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
@@ -169,4 +169,9 @@ class Alert:
     broken_intents: tuple[Fact, ...] = ()
     moved: tuple[Move, ...] = ()
     reverting_repairs: int = 0
+    flapping: bool = False
+    verdict: str | None = None  # "true" or "false" alarm, where somebody said so
     events: tuple[AlertEvent, ...] = ()
+
+    def with_event(self, event: AlertEvent) -> "Alert":
+        return replace(self, events=(*self.events, event))

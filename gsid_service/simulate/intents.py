@@ -123,6 +123,25 @@ _OUTCOMES = {
 }
 
 
+def derive(state: Forwarding, at_most: int) -> tuple[Fact, ...]:
+    """`reachable` from routers to networks by the exit router that the state uses.
+
+    Re-tuning inside the AS leaves these alone. Where there are more than `at_most`, an even choice.
+    """
+    plane = state.plane
+    networks = [k for k in range(len(plane.networks)) if state.is_stable(k)]
+    pairs = [(k, r) for r in range(len(plane.routers)) for k in networks]
+    if len(pairs) > at_most:
+        pairs = sorted(random.Random(at_most).sample(pairs, at_most))
+    derived = []
+    for network, router in pairs:
+        way = state.walk(network, router)
+        if way[-1] >= len(plane.routers) and len(way) > 2:
+            args = plane.routers[router], plane.networks[network], plane.routers[way[-2]]
+            derived.append(Fact(schema.REACHABLE.name, args))
+    return tuple(derived)
+
+
 def sample(state: State, amounts: Amounts, rng: random.Random) -> tuple[Fact, ...]:
     """Intents that the state satisfies, half of each kind negated, none twice."""
     sampler = _Sampler(state, rng)

@@ -1,0 +1,1 @@
+"""Alerts: when one opens, changes and resolves, and why."""

@@ -1,0 +1,145 @@
+"""From an alert as it was and what the cycle found to the alert as it is, with the reason.
+
+Pure: no clock and no store. An alert opens at one score and resolves below a lower one, so that a
+score between the two changes nothing; a value that nobody observes any more is not guessed at.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from gsid_service.records import Alert, AlertEvent, Fact, FactKey, Move, Severity, Status
+
+OPENED, REOPENED, RESOLVED = "opened", "reopened", "resolved"
+TURNS = frozenset({OPENED, REOPENED, RESOLVED})
+
+
+class Rules(NamedTuple):
+    """When alerts open, resolve and count as flapping."""
+
+    open_score: float
+    close_score: float
+    flap_changes: int
+    flap_within: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the cycle found about one value."""
+
+    network: str
+    fact: FactKey
+    parameter: str
+    score: float
+    observed: int
+    expected: int | None
+    stale: bool
+    snapshot_id: str
+    collector: str
+    severity: Severity = Severity.MINOR
+    broken_intents: tuple[Fact, ...] = ()
+    moved: tuple[Move, ...] = ()
+    reverting_repairs: int = 0
+
+
+def decide(
+    before: Alert | None, found: Finding | None, rules: Rules, now: datetime
+) -> Alert | None:
+    """The alert after this cycle; None where there is none."""
+    if before is None or before.status is Status.RESOLVED:
+        return _maybe_open(before, found, rules, now)
+    if found is None:
+        return _resolved(before, "what it is about is no longer there", now, rules)
+    if found.stale:
+        return before
+    if found.observed == found.expected:
+        return _resolved(before, f"the value is {found.expected}, as expected", now, rules)
+    if found.score < rules.close_score:
+        why = f"the score {found.score:.2f} is below {rules.close_score:g}"
+        return _resolved(before, why, now, rules)
+    return _updated(before, found, now)
+
+
+def _maybe_open(
+    before: Alert | None, found: Finding | None, rules: Rules, now: datetime
+) -> Alert | None:
+    if found is None or found.stale or found.score < rules.open_score:
+        return before
+    if found.observed == found.expected:
+        return before
+    why = f"the score {found.score:.2f} is not below {rules.open_score:g}"
+    if before is None:
+        fresh = Alert(
+            id="",
+            network=found.network,
+            fact=found.fact,
+            parameter=found.parameter,
+            status=Status.FIRING,
+            severity=found.severity,
+            score=found.score,
+            observed=found.observed,
+            expected=found.expected,
+            snapshot_id=found.snapshot_id,
+            collector=found.collector,
+            first_seen=now,
+            last_seen=now,
+        )
+        return _noted(_carrying(fresh, found, now), OPENED, why, now, rules)
+    again = replace(_carrying(before, found, now), status=Status.FIRING, verdict=None)
+    return _noted(again, REOPENED, why, now, rules)
+
+
+def _updated(before: Alert, found: Finding, now: datetime) -> Alert:
+    after = _carrying(before, found, now)
+    changes = []
+    if before.observed != after.observed:
+        changes.append(f"the value is now {after.observed}, was {before.observed}")
+    if before.severity is not after.severity:
+        changes.append(f"now {after.severity.value}, was {before.severity.value}")
+    if not changes:
+        return after
+    return after.with_event(AlertEvent(now, "changed", "; ".join(changes)))
+
+
+def _resolved(before: Alert, why: str, now: datetime, rules: Rules) -> Alert:
+    after = replace(before, status=Status.RESOLVED, last_seen=now)
+    return _noted(after, RESOLVED, why, now, rules)
+
+
+def _carrying(alert: Alert, found: Finding, now: datetime) -> Alert:
+    return replace(
+        alert,
+        score=found.score,
+        observed=found.observed,
+        expected=found.expected,
+        severity=found.severity,
+        broken_intents=found.broken_intents,
+        moved=found.moved,
+        reverting_repairs=found.reverting_repairs,
+        snapshot_id=found.snapshot_id,
+        collector=found.collector,
+        last_seen=now,
+    )
+
+
+def _noted(alert: Alert, what: str, why: str, now: datetime, rules: Rules) -> Alert:
+    """The alert with a turn in its history; one with many of late is flapping, and says so."""
+    after = alert.with_event(AlertEvent(now, what, why))
+    turns = sum(e.what in TURNS and now - e.at <= rules.flap_within for e in after.events)
+    flapping = turns >= rules.flap_changes
+    if flapping and not alert.flapping:
+        why = f"{turns} turns within {rules.flap_within}"
+        after = after.with_event(AlertEvent(now, "flapping", why))
+    return replace(after, flapping=flapping)
+
+
+def acknowledged(alert: Alert, who: str, now: datetime, note: str = "") -> Alert:
+    """Somebody looks after it."""
+    event = AlertEvent(now, "acknowledged", note or "somebody looks after it", who)
+    return replace(alert, status=Status.ACKNOWLEDGED).with_event(event)
+
+
+def judged(alert: Alert, verdict: str, who: str, now: datetime, note: str = "") -> Alert:
+    """Somebody says whether it was a true or a false alarm."""
+    event = AlertEvent(now, "judged", f"a {verdict} alarm" + (f": {note}" if note else ""), who)
+    return replace(alert, verdict=verdict).with_event(event)

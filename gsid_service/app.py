@@ -1,0 +1,423 @@
+"""The service: wires the stages, and runs the cycle.
+
+News of a network (a snapshot, an approval, other intents, a collector that fell silent) wakes the
+cycle. It takes one network at a time, looks at its newest state only, so that a burst costs one
+round, and a failure with one network stops no other.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+from zlib import decompress
+
+import structlog
+
+from gsid_service.alert.decide import Finding, Rules, decide
+from gsid_service.assemble.graph import assemble
+from gsid_service.assemble.merge import Merged, View, extend, merge
+from gsid_service.config import Settings
+from gsid_service.ingest.inbox import Inbox
+from gsid_service.ingest.wire import parse_snapshot
+from gsid_service.metrics import Metrics
+from gsid_service.records import Alert, Fact, FactKey, Graph, Scores
+from gsid_service.simulate import intents
+from gsid_service.simulate.evidence import evidence
+from gsid_service.simulate.forwarding import Forwarding, forward
+from gsid_service.simulate.plane import build
+from gsid_service.simulate.reverts import reverts
+from gsid_service.simulate.revise import Rows
+from gsid_service.store import alerts, approvals, networks, scores, snapshots
+from gsid_service.store.approvals import Baseline, Intents
+from gsid_service.store.database import Database
+from gsid_service.store.networks import Network
+from gsid_service.store.scores import Score
+from gsid_service.store.snapshots import Chain, Incoming, Receipt
+from gsid_service.verify.proof import Proof, prove
+
+log = structlog.get_logger()
+SERVICE = "gsid"  # who did what nobody did
+ALWAYS_COMPARE_MED = "always_compare_med"
+
+
+class Detector(Protocol):
+    """What scores: a model, or anything else with this signature."""
+
+    @property
+    def name(self) -> str: ...
+    def __call__(self, graph: Graph) -> Scores: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """Where traffic goes, under the observed and under the approved values."""
+
+    observed: Forwarding
+    approved: Forwarding | None
+
+
+class Service:
+    """Everything that runs beside the requests."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        detector: Detector,
+        metrics: Metrics,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.settings, self.database, self.detector = settings, database, detector
+        self.metrics, self.clock = metrics, clock
+        self.inbox = Inbox(settings.ingest.queue, self.keep)
+        self.scored = threading.Condition()  # notified after each cycle
+        self._views: dict[tuple[str, str], tuple[Chain, View]] = {}
+        self._pending: dict[str, None] = {}
+        self._wake = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="cycle", daemon=True)
+
+    # Starting and stopping
+
+    def start(self) -> None:
+        """Go on where the last run ended."""
+        with self.database.read() as connection:
+            known, unfinished = networks.names(connection), networks.with_news(connection)
+        for name in known:
+            self.metrics.know(name)
+        self.inbox.start()
+        self._thread.start()
+        self.wake(unfinished)
+
+    def stop(self) -> None:
+        self.inbox.stop()
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+        self._thread.join()
+        self.database.close()
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    # News
+
+    def keep(self, incoming: Sequence[Incoming]) -> list[Receipt]:
+        """Store snapshots durably, and wake the cycle for them."""
+        with self.database.write() as connection:
+            receipts = snapshots.add(connection, incoming, self.clock())
+        self.wake(item.snapshot.network for item in incoming)
+        return receipts
+
+    def wake(self, names: Iterable[str]) -> None:
+        with self._wake:
+            self._pending |= dict.fromkeys(names)
+            self._wake.notify()
+
+    # The cycle
+
+    def _run(self) -> None:
+        swept = self.clock()
+        while True:
+            with self._wake:
+                if not self._pending and not self._stopping:
+                    self._wake.wait(self.settings.cycle.sweep_seconds)
+                if self._stopping:
+                    return
+                name = next(iter(self._pending), None)
+                self._pending.pop(name or "", None)
+            if name is not None:
+                self.run_cycle(name)
+            if self.clock() - swept >= timedelta(seconds=self.settings.cycle.sweep_seconds):
+                swept = self.clock()
+                self._sweep()
+
+    def run_cycle(self, name: str) -> None:
+        """One round for one network; what goes wrong is logged, kept and shown."""
+        with self.database.read() as connection:
+            network = networks.find(connection, name)
+        if network is None:
+            return
+        try:
+            self._cycle(network)
+        except Exception as error:
+            log.exception("cycle failed", network=name)
+            self.metrics.cycle_failures.labels(name).inc()
+            with self.database.write() as connection:
+                networks.fail(connection, name, network.news, f"{type(error).__name__}: {error}")
+        with self.scored:
+            self.scored.notify_all()
+
+    def _cycle(self, network: Network) -> None:
+        with self.metrics.stage("merge"):
+            newest, merged = self._merge(network.name)
+            baseline, wanted = self._approved(network, merged)
+        with self.metrics.stage("simulate"):
+            simulated = self._simulate(network, merged, baseline)
+        with self.metrics.stage("assemble"):
+            graph = self._assemble(merged, baseline, wanted, simulated)
+        with self.metrics.stage("score"):
+            scored = self._score(graph, merged, baseline)
+        with self.metrics.stage("verify"):
+            findings = self._verify(network.name, scored, merged, wanted, simulated)
+        with self.metrics.stage("decide"):
+            before, after = self._decide(network.name, findings)
+        with self.metrics.stage("save"):
+            summary = _summary(merged, wanted, simulated, baseline)
+            self._save(network, newest, scored, before, after, summary)
+        self._publish(network.name, merged, scored, after, summary)
+
+    def _merge(self, name: str) -> tuple[int, Merged]:
+        """The newest state of all collectors, and the newest snapshot in it."""
+        with self.database.read() as connection:
+            newest = snapshots.newest(connection, name)
+            found = snapshots.chains(connection, name)
+            heard = snapshots.last_heard(connection, name)
+            views = {c: self._view(connection, name, c, chain) for c, chain in found.items()}
+        limit = self.clock() - timedelta(seconds=self.settings.cycle.stale_seconds)
+        silent = {collector for collector, at in heard.items() if at < limit}
+        for collector, view in views.items():
+            at = view.observed_at.timestamp()
+            self.metrics.last_snapshot.labels(name, collector).set(at)
+        return newest, merge(views.values(), silent)
+
+    def _view(self, connection: Any, name: str, collector: str, chain: Chain) -> View:
+        """A collector's view; only what is new is read, unless something came out of order."""
+        known = self._views.get((name, collector))
+        if known and known[0] == chain:
+            return known[1]
+        view: View | None = None
+        first = chain.first
+        if known and known[0].first == chain.first:
+            fresh = snapshots.chain(connection, name, collector, known[0].last + 1)
+            if known[0].length + len(fresh) == chain.length:
+                view, first = known[1], known[0].last + 1
+        for kept in snapshots.chain(connection, name, collector, first):
+            view = extend(view, parse_snapshot(decompress(kept.body)), f"s{kept.number}")
+        if view is None:
+            raise LookupError(f"{collector} has no snapshots")
+        self._views[name, collector] = chain, view
+        return view
+
+    def _approved(self, network: Network, merged: Merged) -> tuple[Baseline | None, Intents]:
+        """The baseline and the intents; the first complete view is approved provisionally."""
+        with self.database.read() as connection:
+            baseline = approvals.baseline(connection, network.name)
+            wanted = approvals.wanted(connection, network.name)
+        if not merged.complete or (baseline and not baseline.approval.provisional):
+            return baseline, wanted
+        known = {fact.key for fact in baseline.facts} if baseline else set()
+        fresh = [fact for fact in merged.facts if fact.key not in known]
+        if baseline and not fresh:
+            return baseline, wanted
+        return self._provide(network, merged, baseline, fresh, wanted)
+
+    def _provide(
+        self,
+        network: Network,
+        merged: Merged,
+        baseline: Baseline | None,
+        fresh: Sequence[Fact],
+        wanted: Intents,
+    ) -> tuple[Baseline, Intents]:
+        """Approve, for the time being, what is new; a second collector's view comes in like this."""
+        facts = (*(baseline.facts if baseline else ()), *fresh)
+        there = {arg for fact in facts for arg in fact.args}
+        older = baseline.entities if baseline else ()
+        entities = {e.id: e for e in older if e.id in there} | {e.id: e for e in merged.entities}
+        now = self.clock()
+        with self.database.write() as connection:
+            if baseline:
+                approvals.extend(connection, baseline.approval.number, entities.values(), facts)
+            else:
+                approvals.approve(
+                    connection,
+                    *(network.name, entities.values(), facts, now, SERVICE),
+                    provisional=True,
+                )
+            approved = approvals.baseline(connection, network.name)
+            if approved is None:
+                raise LookupError(f"{network.name} has no baseline")
+            derived = self.derive(network, approved)
+            wanted = wanted._replace(derived=derived)
+            approvals.want(connection, network.name, wanted, now, SERVICE)
+        return approved, wanted
+
+    def derive(self, network: Network, baseline: Baseline) -> tuple[Fact, ...]:
+        """The intents that a baseline stands for."""
+        state = forward(build(baseline.entities, baseline.facts), _compares_med(network))
+        return intents.derive(state, self.settings.cycle.intents_at_most)
+
+    def _simulate(self, network: Network, merged: Merged, baseline: Baseline | None) -> Simulated:
+        med = _compares_med(network)
+        approved = None
+        if baseline is not None:
+            approved = forward(build(baseline.entities, baseline.facts), med)
+        return Simulated(forward(build(merged.entities, merged.facts), med), approved)
+
+    def _assemble(
+        self, merged: Merged, baseline: Baseline | None, wanted: Intents, simulated: Simulated
+    ) -> Graph:
+        known = {entity.id for entity in merged.entities}
+        stated = [intent for intent in wanted.stated if known.issuperset(intent.args)]
+        tried = {}
+        if baseline is not None:
+            tried = reverts(merged.facts, baseline.facts, stated, simulated.observed)
+        return assemble(
+            merged.entities,
+            merged.facts,
+            stated,
+            baseline.facts if baseline else None,
+            evidence(merged.facts, stated, simulated.observed, simulated.approved),
+            tried,
+            merged.stale,
+        )
+
+    def _score(self, graph: Graph, merged: Merged, baseline: Baseline | None) -> list[Score]:
+        approved = {fact.key: fact.params for fact in baseline.facts} if baseline else {}
+        observed = {fact.key: fact.params for fact in merged.facts}
+        return [
+            Score(
+                key,
+                parameter,
+                observed[key][parameter],
+                approved.get(key, {}).get(parameter),
+                score,
+                key in merged.stale,
+                int(merged.source[key].snapshot_id[1:]),
+            )
+            for score, key, parameter in self.detector(graph).ranked()
+            if parameter in observed[key]
+        ]
+
+    def _verify(
+        self,
+        name: str,
+        scored: Sequence[Score],
+        merged: Merged,
+        wanted: Intents,
+        simulated: Simulated,
+    ) -> dict[tuple[FactKey, str], Finding]:
+        """What is known of each value that is, or may become, an alert's."""
+        with self.database.read() as connection:
+            watched = alerts.of_network(connection, name).keys()
+        rows = Rows.of(simulated.observed, merged.facts)
+        everything = (*wanted.stated, *wanted.derived)
+        least = self.settings.alerts.close_score
+        found = {}
+        for score in scored:
+            slot = score.fact, score.parameter
+            if score.score < least and slot not in watched:
+                continue
+            proof = Proof()
+            if score.score >= least and score.baseline is not None:
+                proof = prove(simulated.observed, rows, everything, *slot, score.baseline)
+            source = merged.source[score.fact]
+            found[slot] = Finding(
+                network=name,
+                fact=score.fact,
+                parameter=score.parameter,
+                score=score.score,
+                observed=score.observed,
+                expected=score.baseline,
+                stale=score.stale,
+                snapshot_id=source.snapshot_id,
+                collector=source.collector,
+                severity=proof.severity,
+                broken_intents=proof.broken,
+                moved=proof.moved,
+                reverting_repairs=len(proof.broken),
+            )
+        return found
+
+    def _decide(
+        self, name: str, findings: dict[tuple[FactKey, str], Finding]
+    ) -> tuple[dict[tuple[FactKey, str], Alert], list[Alert]]:
+        wanted = self.settings.alerts
+        within = timedelta(seconds=wanted.flap_seconds)
+        rules = Rules(wanted.open_score, wanted.close_score, wanted.flap_changes, within)
+        with self.database.read() as connection:
+            before = alerts.of_network(connection, name)
+        now = self.clock()
+        decided = (
+            decide(before.get(slot), findings.get(slot), rules, now)
+            for slot in before.keys() | findings.keys()
+        )
+        return before, [alert for alert in decided if alert is not None]
+
+    def _save(
+        self,
+        network: Network,
+        newest: int,
+        scored: Sequence[Score],
+        before: dict[tuple[FactKey, str], Alert],
+        after: Sequence[Alert],
+        summary: dict[str, Any],
+    ) -> None:
+        now = self.clock()
+        with self.database.write() as connection:
+            scores.replace(connection, network.name, scored, now)
+            for alert in after:
+                known = before.get((alert.fact, alert.parameter))
+                if alert != known:
+                    alerts.save(connection, alert, len(known.events) if known else 0)
+            networks.finish(connection, network.name, network.news, newest, now, summary)
+
+    def _publish(
+        self,
+        name: str,
+        merged: Merged,
+        scored: Sequence[Score],
+        after: Sequence[Alert],
+        summary: dict[str, Any],
+    ) -> None:
+        metrics = self.metrics
+        metrics.know(name)
+        highest = scored[: self.settings.metrics.highest_scores]
+        most: dict[str, float] = {}
+        for score in scored:
+            most[score.parameter] = max(score.score, most.get(score.parameter, 0.0))
+        metrics.show_scores(name, [(s.parameter, str(s.fact), s.score) for s in highest], most)
+        for parameter, count in Counter(s.parameter for s in scored).items():
+            metrics.parameters.labels(name, parameter).set(count)
+        for kind, count in summary["broken_intents"].items():
+            metrics.broken_intents.labels(name, kind).set(count)
+        metrics.stale_facts.labels(name).set(len(merged.stale))
+        metrics.show_alerts(name, Counter((a.severity.value, a.status.value) for a in after))
+
+    def _sweep(self) -> None:
+        """Look for collectors that fell silent, or came back, since the last look."""
+        with self.database.read() as connection:
+            self.wake(networks.names(connection))
+
+
+def _compares_med(network: Network) -> bool:
+    return bool(network.settings.get(ALWAYS_COMPARE_MED, False))
+
+
+def _summary(
+    merged: Merged, wanted: Intents, simulated: Simulated, baseline: Baseline | None
+) -> dict[str, Any]:
+    """What is shown of a network beside its scores."""
+    broken = intents.broken((*wanted.stated, *wanted.derived), simulated.observed)
+    kinds = {intent.predicate for intent in (*wanted.stated, *wanted.derived)}
+    return {
+        "entities": len(merged.entities),
+        "facts": len(merged.facts),
+        "stale_facts": len(merged.stale),
+        "conflicts": [
+            {
+                "fact": {"predicate": c.fact.predicate, "args": list(c.fact.args)},
+                "parameter": c.parameter,
+                "values": [{"collector": who, "value": value} for who, value in c.values],
+                "reason": c.reason,
+            }
+            for c in merged.conflicts[:100]
+        ],
+        "broken_intents": dict.fromkeys(sorted(kinds), 0)
+        | Counter(intent.predicate for intent in broken),
+        "baseline": None if baseline is None else baseline.approval.number,
+    }

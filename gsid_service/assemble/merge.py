@@ -1,0 +1,129 @@
+"""From the snapshots of a network's collectors to one merged state.
+
+A collector's *view* is its snapshots laid upon each other in the order of their sequence: it does
+not matter in which order they arrived. The views become one network: where two state different
+values, the newer observation counts, and the disagreement is kept to be shown.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from gsid_service.records import Entity, Fact, FactKey, Snapshot
+from gsid_service.schema import SCHEMA, Schema
+
+
+class Stated(NamedTuple):
+    """A fact, and who stated it when."""
+
+    fact: Fact
+    observed_at: datetime
+    collector: str
+    snapshot_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one collector says of a network."""
+
+    collector: str
+    sequence: int
+    observed_at: datetime
+    complete: bool  # whether it rests on a complete snapshot
+    entities: Mapping[str, tuple[Entity, datetime]]
+    facts: Mapping[FactKey, Stated]
+
+
+class Conflict(NamedTuple):
+    """A value on which collectors differ, or a fact that does not fit what others say."""
+
+    fact: FactKey
+    parameter: str | None
+    values: tuple[tuple[str, int], ...]  # collector and value, the one that counts first
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A network as all its collectors see it."""
+
+    entities: tuple[Entity, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    source: Mapping[FactKey, Stated] = field(default_factory=dict)
+    conflicts: tuple[Conflict, ...] = ()
+    stale: frozenset[FactKey] = frozenset()
+    complete: bool = False  # whether every collector has sent a complete view
+
+
+def extend(view: View | None, snapshot: Snapshot, snapshot_id: str) -> View:
+    """The view with the next snapshot laid upon it."""
+    at, collector = snapshot.observed_at, snapshot.collector.id
+    anew = snapshot.complete or view is None
+    entities = {} if anew or view is None else dict(view.entities)
+    facts = {} if anew or view is None else dict(view.facts)
+    entities |= {entity.id: (entity, at) for entity in snapshot.entities}
+    for key in snapshot.withdrawn:
+        facts.pop(key, None)
+    facts |= {fact.key: Stated(fact, at, collector, snapshot_id) for fact in snapshot.facts}
+    complete = snapshot.complete or (view is not None and view.complete)
+    return View(collector, snapshot.sequence, at, complete, entities, facts)
+
+
+def merge(views: Iterable[View], silent: Collection[str] = (), schema: Schema = SCHEMA) -> Merged:
+    """All views as one network; the facts that only `silent` collectors state are stale."""
+    views = sorted(views, key=lambda view: view.collector)
+    entities = _entities(views)
+    kinds = {name: entity.kind for name, entity in entities.items()}
+    told: dict[FactKey, list[Stated]] = {}
+    for view in views:
+        for key, stated in view.facts.items():
+            told.setdefault(key, []).append(stated)
+    source: dict[FactKey, Stated] = {}
+    conflicts: list[Conflict] = []
+    for key, versions in told.items():
+        versions.sort(key=lambda stated: (stated.observed_at, stated.collector), reverse=True)
+        if _fits(key, kinds, schema):
+            source[key] = versions[0]
+            conflicts += _disagreements(key, versions)
+        else:
+            reason = "an entity of it is of another kind to a newer observation"
+            conflicts.append(Conflict(key, None, (), reason))
+    return Merged(
+        entities=tuple(entities.values()),
+        facts=tuple(stated.fact for stated in source.values()),
+        source=source,
+        conflicts=tuple(conflicts),
+        stale=frozenset(
+            key for key in source if all(stated.collector in silent for stated in told[key])
+        ),
+        complete=bool(views) and all(view.complete for view in views),
+    )
+
+
+def _entities(views: Iterable[View]) -> dict[str, Entity]:
+    """Every entity as the newest observation has it, in an order that no arrival changes."""
+    newest: dict[str, tuple[datetime, str, Entity]] = {}
+    for view in views:
+        for name, (entity, at) in view.entities.items():
+            if name not in newest or (at, view.collector) > newest[name][:2]:
+                newest[name] = (at, view.collector, entity)
+    return {name: newest[name][2] for name in sorted(newest)}
+
+
+def _fits(key: FactKey, kinds: Mapping[str, str], schema: Schema) -> bool:
+    roles = schema.fact[key.predicate].roles
+    return all(
+        kinds.get(arg) in {kind.name for kind in role.kinds}
+        for arg, role in zip(key.args, roles, strict=True)
+    )
+
+
+def _disagreements(key: FactKey, versions: list[Stated]) -> Iterable[Conflict]:
+    counts = versions[0].fact.params
+    for parameter in counts:
+        values = [
+            (s.collector, s.fact.params[parameter]) for s in versions if parameter in s.fact.params
+        ]
+        if len({value for _, value in values}) > 1:
+            yield Conflict(key, parameter, tuple(values), "collectors differ; the newer counts")

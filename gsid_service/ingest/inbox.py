@@ -1,0 +1,83 @@
+"""The inbox: snapshots wait here, bounded in number, and are stored many at a time.
+
+A receipt is given only after the transaction is durable. Storing many in one transaction means that
+one wait for the disk serves them all.
+"""
+
+import queue
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from typing import NamedTuple
+
+from gsid_service.store.snapshots import Incoming, Receipt
+
+AT_ONCE = 64
+
+Keep = Callable[[Sequence[Incoming]], list[Receipt]]
+
+
+class Full(Exception):
+    """No more can wait; the sender should try again later."""
+
+
+class _Waiting(NamedTuple):
+    incoming: Incoming
+    receipt: "Future[Receipt]"
+
+
+class Inbox:
+    """Takes snapshots from many threads, and hands them to `keep` from one."""
+
+    def __init__(self, size: int, keep: Keep) -> None:
+        self._queue: queue.Queue[_Waiting | None] = queue.Queue(size)
+        self._keep = keep
+        self._thread = threading.Thread(target=self._run, name="inbox", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Store what is waiting, and end."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def __len__(self) -> int:
+        return self._queue.qsize()
+
+    def put(self, incoming: Incoming) -> "Future[Receipt]":
+        """Promise a receipt; raises `Full` at once where nothing more can wait."""
+        waiting = _Waiting(incoming, Future())
+        try:
+            self._queue.put_nowait(waiting)
+        except queue.Full:
+            raise Full from None
+        return waiting.receipt
+
+    def _run(self) -> None:
+        ending = False
+        while not ending:
+            batch = [self._queue.get()]
+            while len(batch) < AT_ONCE:
+                try:
+                    batch.append(self._queue.get_nowait())
+                except queue.Empty:
+                    break
+            ending = None in batch
+            self._store([waiting for waiting in batch if waiting is not None])
+
+    def _store(self, batch: Sequence[_Waiting]) -> None:
+        """One that cannot be stored must not take the others with it: then each goes alone."""
+        try:
+            _deliver(batch, self._keep([waiting.incoming for waiting in batch]))
+        except Exception as error:
+            if len(batch) == 1:
+                batch[0].receipt.set_exception(error)
+                return
+            for waiting in batch:
+                self._store([waiting])
+
+
+def _deliver(batch: Iterable[_Waiting], receipts: Iterable[Receipt]) -> None:
+    for waiting, receipt in zip(batch, receipts, strict=True):
+        waiting.receipt.set_result(receipt)

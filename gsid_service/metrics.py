@@ -1,0 +1,108 @@
+"""Every Prometheus series of the service, in one registry."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+
+OUTCOMES = ("accepted", "duplicate", "conflict", "invalid", "refused")
+STAGES = ("merge", "simulate", "assemble", "score", "verify", "decide", "save")
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+
+class Metrics:
+    """One set of series; a test may have its own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        self.snapshots = Counter(
+            "gsid_snapshots_total",
+            "Snapshots by what became of them.",
+            ["network", "outcome"],
+            registry=self.registry,
+        )
+        self.last_snapshot = self._gauge(
+            "gsid_collector_last_snapshot_timestamp_seconds",
+            "When the newest snapshot of a collector was observed.",
+            "network",
+            "collector",
+        )
+        self.parameters = self._gauge(
+            "gsid_parameters", "Values that are scored.", "network", "parameter"
+        )
+        self.score = self._gauge(
+            "gsid_anomaly_score",
+            "The highest scores of each network.",
+            *("network", "parameter", "fact"),
+        )
+        self.score_max = self._gauge(
+            "gsid_anomaly_score_max", "The highest score of a parameter.", "network", "parameter"
+        )
+        self.broken_intents = self._gauge(
+            "gsid_broken_intents", "Intents that do not hold, by their kind.", "network", "kind"
+        )
+        self.alerts = self._gauge(
+            "gsid_alerts", "Alerts by severity and status.", "network", "severity", "status"
+        )
+        self.cycle = Histogram(
+            "gsid_cycle_seconds",
+            "How long each stage of a cycle takes.",
+            ["stage"],
+            buckets=BUCKETS,
+            registry=self.registry,
+        )
+        self.cycle_failures = Counter(
+            "gsid_cycle_failures_total",
+            "Cycles that ended in an error.",
+            ["network"],
+            registry=self.registry,
+        )
+        self.queue = self._gauge("gsid_ingest_queue", "Snapshots that wait to be stored.")
+        self.stale_facts = self._gauge(
+            "gsid_stale_facts", "Facts that only silent collectors state.", "network"
+        )
+        self.model = Info("gsid_model", "The model that scores.", registry=self.registry)
+        for stage in STAGES:
+            self.cycle.labels(stage)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(name, text, labels, registry=self.registry)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        with self.cycle.labels(name).time():
+            yield
+
+    def know(self, network: str) -> None:
+        """Initialise the series of a network, so that a first event is seen as an increase."""
+        for outcome in OUTCOMES:
+            self.snapshots.labels(network, outcome)
+        self.cycle_failures.labels(network)
+
+    def show_scores(
+        self, network: str, highest: Iterable[tuple[str, str, float]], most: Mapping[str, float]
+    ) -> None:
+        """The highest scores as (parameter, fact, score), in place of those before."""
+        self.score.remove_by_labels({"network": network})
+        for parameter, fact, score in highest:
+            self.score.labels(network, parameter, fact).set(score)
+        for parameter, score in most.items():
+            self.score_max.labels(network, parameter).set(score)
+
+    def show_alerts(self, network: str, counts: Mapping[tuple[str, str], int]) -> None:
+        for (severity, status), count in counts.items():
+            self.alerts.labels(network, severity, status).set(count)
+
+    def text(self) -> bytes:
+        return generate_latest(self.registry)

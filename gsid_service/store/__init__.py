@@ -1,0 +1,1 @@
+"""The store: what the service must not forget, in SQLite or PostgreSQL."""

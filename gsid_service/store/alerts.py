@@ -1,0 +1,137 @@
+"""Alerts and what became of them: one row a (network, fact, parameter), and all its events."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select, update
+
+from gsid_service.records import (
+    Alert,
+    AlertEvent,
+    Fact,
+    FactKey,
+    Move,
+    Severity,
+    Status,
+)
+from gsid_service.store.tables import alert_events, alerts
+
+DOCUMENT = ("score", "observed", "expected", "snapshot_id", "collector", "reverting_repairs")
+
+
+def of_network(connection: Connection, network: str) -> dict[tuple[FactKey, str], Alert]:
+    """Every alert of a network, with its events."""
+    rows = connection.execute(select(alerts).where(alerts.c.network == network)).all()
+    found = _read(connection, rows)
+    return {(alert.fact, alert.parameter): alert for alert in found}
+
+
+def find(connection: Connection, number: int) -> Alert | None:
+    rows = connection.execute(select(alerts).where(alerts.c.number == number)).all()
+    return next(iter(_read(connection, rows)), None)
+
+
+def page(
+    connection: Connection,
+    before: int | None,
+    limit: int,
+    networks: Sequence[str] | None,
+    statuses: Sequence[str],
+    severities: Sequence[str],
+) -> list[Alert]:
+    """Alerts without their events, the newest first; `networks` None is all."""
+    query = select(alerts)
+    if before is not None:
+        query = query.where(alerts.c.number < before)
+    for column, allowed in (
+        (alerts.c.network, networks),
+        (alerts.c.status, statuses or None),
+        (alerts.c.severity, severities or None),
+    ):
+        if allowed is not None:
+            query = query.where(column.in_(allowed))
+    rows = connection.execute(query.order_by(alerts.c.number.desc()).limit(limit)).all()
+    return [_alert(row, ()) for row in rows]
+
+
+def save(connection: Connection, alert: Alert, known_events: int) -> Alert:
+    """Keep an alert, and of its events those after the first `known_events`; it has an id then."""
+    number = number_of(alert.id)
+    if number is None:
+        insert = alerts.insert().values(**_row(alert)).returning(alerts.c.number)
+        number = connection.execute(insert).scalar_one()
+    else:
+        connection.execute(update(alerts).where(alerts.c.number == number).values(**_row(alert)))
+    fresh = [
+        {"alert": number, "at": e.at, "what": e.what, "why": e.why, "who": e.who}
+        for e in alert.events[known_events:]
+    ]
+    if fresh:
+        connection.execute(alert_events.insert(), fresh)
+    return replace(alert, id=f"a{number}")
+
+
+def count(connection: Connection) -> dict[tuple[str, str, str], int]:
+    """How many alerts there are, by network, severity and status."""
+    columns = alerts.c.network, alerts.c.severity, alerts.c.status
+    rows = connection.execute(select(*columns, func.count()).group_by(*columns))
+    return {(network, severity, status): n for network, severity, status, n in rows}
+
+
+def number_of(alert_id: str) -> int | None:
+    """The number in an id such as a17."""
+    digits = alert_id[1:]
+    return int(digits) if alert_id[:1] == "a" and digits.isdecimal() and len(digits) < 19 else None
+
+
+def _row(alert: Alert) -> dict[str, Any]:
+    return {
+        "network": alert.network,
+        "fact": str(alert.fact),
+        "parameter": alert.parameter,
+        "status": alert.status.value,
+        "severity": alert.severity.value,
+        "first_seen": alert.first_seen,
+        "last_seen": alert.last_seen,
+        "document": {name: getattr(alert, name) for name in DOCUMENT}
+        | {
+            "key": [alert.fact.predicate, list(alert.fact.args)],
+            "flapping": alert.flapping,
+            "verdict": alert.verdict,
+            "broken_intents": [[i.predicate, list(i.args), i.holds] for i in alert.broken_intents],
+            "moved": [list(move) for move in alert.moved],
+        },
+    }
+
+
+def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[Alert]:
+    numbers = [row.number for row in rows]
+    events: dict[int, list[AlertEvent]] = {number: [] for number in numbers}
+    query = select(alert_events).where(alert_events.c.alert.in_(numbers))
+    for row in connection.execute(query.order_by(alert_events.c.number)) if numbers else ():
+        events[row.alert].append(AlertEvent(row.at, row.what, row.why, row.who))
+    return [_alert(row, events[row.number]) for row in rows]
+
+
+def _alert(row: Row[Any], events: Iterable[AlertEvent]) -> Alert:
+    document = row.document
+    predicate, args = document["key"]
+    return Alert(
+        id=f"a{row.number}",
+        network=row.network,
+        fact=FactKey(predicate, tuple(args)),
+        parameter=row.parameter,
+        status=Status(row.status),
+        severity=Severity(row.severity),
+        first_seen=row.first_seen,
+        last_seen=row.last_seen,
+        broken_intents=tuple(
+            Fact(name, tuple(who), holds=holds) for name, who, holds in document["broken_intents"]
+        ),
+        moved=tuple(Move(*move) for move in document["moved"]),
+        flapping=document["flapping"],
+        verdict=document["verdict"],
+        events=tuple(events),
+        **{name: document[name] for name in DOCUMENT},
+    )

@@ -1,0 +1,200 @@
+"""Snapshots as they came in, and the networks that they speak of."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from enum import Enum
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, and_, func, select, update
+
+from gsid_service.records import Snapshot
+from gsid_service.store.database import upsert
+from gsid_service.store.tables import networks, snapshots
+
+
+class Incoming(NamedTuple):
+    """A snapshot that is to be kept: what it says, and its compressed body."""
+
+    snapshot: Snapshot
+    digest: bytes
+    body: bytes
+
+
+class Outcome(Enum):
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
+
+
+class Receipt(NamedTuple):
+    outcome: Outcome
+    number: int
+    is_newest: bool  # of its collector
+
+
+class Kept(NamedTuple):
+    """A snapshot as it is kept."""
+
+    number: int
+    collector: str
+    sequence: int
+    complete: bool
+    body: bytes
+
+
+def add(connection: Connection, incoming: Sequence[Incoming], now: datetime) -> list[Receipt]:
+    """Keep snapshots, each once; a known sequence with another body is a conflict."""
+    names = {item.snapshot.network for item in incoming}
+    announce(connection, names, now)
+    receipts = [_add(connection, item, now) for item in incoming]
+    news = {
+        item.snapshot.network
+        for item, receipt in zip(incoming, receipts, strict=True)
+        if receipt.outcome is Outcome.ACCEPTED
+    }
+    touch(connection, news)
+    return receipts
+
+
+def announce(connection: Connection, names: Iterable[str], now: datetime) -> None:
+    """Make the networks known that are not yet."""
+    fresh = {"created_at": now, "settings": {}, "news": 0, "done": 0, "scored": 0, "summary": {}}
+    rows = [{"name": name} | fresh for name in sorted(names)]
+    upsert(connection, networks, rows, keep=list(fresh))
+
+
+def touch(connection: Connection, names: Iterable[str]) -> None:
+    """Say that there is something new about networks, for the cycle to look at."""
+    listed = sorted(names)
+    if listed:
+        connection.execute(
+            update(networks).where(networks.c.name.in_(listed)).values(news=networks.c.news + 1)
+        )
+
+
+def _add(connection: Connection, item: Incoming, now: datetime) -> Receipt:
+    snapshot = item.snapshot
+    mine = and_(
+        snapshots.c.network == snapshot.network, snapshots.c.collector == snapshot.collector.id
+    )
+    known = connection.execute(
+        select(snapshots.c.number, snapshots.c.digest).where(
+            mine, snapshots.c.sequence == snapshot.sequence
+        )
+    ).first()
+    if known:
+        same = known.digest == item.digest
+        return Receipt(Outcome.DUPLICATE if same else Outcome.CONFLICT, known.number, False)
+    highest = connection.scalar(select(func.max(snapshots.c.sequence)).where(mine))
+    number = connection.execute(
+        snapshots.insert()
+        .values(
+            network=snapshot.network,
+            collector=snapshot.collector.id,
+            role=snapshot.collector.role,
+            sequence=snapshot.sequence,
+            observed_at=snapshot.observed_at,
+            received_at=now,
+            complete=snapshot.complete,
+            facts=len(snapshot.facts),
+            digest=item.digest,
+            body=item.body,
+        )
+        .returning(snapshots.c.number)
+    ).scalar_one()
+    return Receipt(Outcome.ACCEPTED, number, highest is None or snapshot.sequence > highest)
+
+
+class Chain(NamedTuple):
+    """A collector's snapshots that its view is made of, by their sequences."""
+
+    first: int
+    last: int
+    length: int
+
+
+def chains(connection: Connection, network: str) -> dict[str, Chain]:
+    """For each collector where its view begins: at the newest complete snapshot, or the first."""
+    complete = func.max(snapshots.c.sequence).filter(snapshots.c.complete)
+    first = func.coalesce(complete, func.min(snapshots.c.sequence)).label("first")
+    of_network = snapshots.c.network == network
+    begins = (
+        select(snapshots.c.collector, first)
+        .where(of_network)
+        .group_by(snapshots.c.collector)
+        .subquery()
+    )
+    rows = connection.execute(
+        select(
+            snapshots.c.collector,
+            func.min(snapshots.c.sequence),
+            func.max(snapshots.c.sequence),
+            func.count(),
+        )
+        .join(begins, snapshots.c.collector == begins.c.collector)
+        .where(of_network, snapshots.c.sequence >= begins.c.first)
+        .group_by(snapshots.c.collector)
+    )
+    return {collector: Chain(*chain) for collector, *chain in rows}
+
+
+def chain(connection: Connection, network: str, collector: str, first: int) -> list[Kept]:
+    """A collector's snapshots from a sequence on, in order."""
+    kept = connection.execute(
+        select(
+            snapshots.c.number,
+            snapshots.c.collector,
+            snapshots.c.sequence,
+            snapshots.c.complete,
+            snapshots.c.body,
+        )
+        .where(snapshots.c.network == network, snapshots.c.collector == collector)
+        .where(snapshots.c.sequence >= first)
+        .order_by(snapshots.c.sequence)
+    )
+    return [Kept(*row) for row in kept]
+
+
+def newest(connection: Connection, network: str) -> int:
+    """The number of the newest snapshot of a network, 0 for none."""
+    found = select(func.max(snapshots.c.number)).where(snapshots.c.network == network)
+    return connection.scalar(found) or 0
+
+
+def collectors(connection: Connection, network: str) -> list[dict[str, Any]]:
+    """Each collector of a network, with its newest snapshot by sequence."""
+    latest = (
+        select(snapshots.c.collector, func.max(snapshots.c.sequence).label("sequence"))
+        .where(snapshots.c.network == network)
+        .group_by(snapshots.c.collector)
+        .subquery()
+    )
+    rows = connection.execute(
+        select(
+            snapshots.c.collector,
+            snapshots.c.role,
+            snapshots.c.sequence,
+            snapshots.c.observed_at,
+            snapshots.c.received_at,
+        )
+        .join(
+            latest,
+            and_(
+                snapshots.c.collector == latest.c.collector,
+                snapshots.c.sequence == latest.c.sequence,
+            ),
+        )
+        .where(snapshots.c.network == network)
+        .order_by(snapshots.c.collector)
+    )
+    return [dict(row._mapping) for row in rows]
+
+
+def last_heard(connection: Connection, network: str) -> dict[str, datetime]:
+    """When anything of each collector last came in, in whatever order."""
+    rows = connection.execute(
+        select(snapshots.c.collector, func.max(snapshots.c.received_at).label("at"))
+        .where(snapshots.c.network == network)
+        .group_by(snapshots.c.collector)
+    )
+    return {row.collector: row.at for row in rows}

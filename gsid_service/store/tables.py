@@ -1,0 +1,184 @@
+"""The tables. Times are microseconds since 1970, so that both databases order them alike."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+
+class Instant(TypeDecorator[datetime]):
+    """A moment in UTC, as microseconds since 1970."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:  # noqa: ARG002
+        return None if value is None else (value - EPOCH) // MICROSECOND
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        return None if value is None else EPOCH + value * MICROSECOND
+
+
+# SQLite numbers rows by itself only where the key is an INTEGER.
+Number = BigInteger().with_variant(Integer, "sqlite")
+Name = String(200)
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+    }
+)
+
+
+def _network() -> Column[str]:
+    return Column("network", Name, ForeignKey("networks.name"), nullable=False)
+
+
+networks = Table(
+    "networks",
+    metadata,
+    Column("name", Name, primary_key=True),
+    Column("created_at", Instant, nullable=False),
+    Column("settings", JSON, nullable=False),
+    # Raised with all news (a snapshot, an approval, other intents); `done` is how far the cycle is.
+    Column("news", BigInteger, nullable=False),
+    Column("done", BigInteger, nullable=False),
+    Column("scored", BigInteger, nullable=False),  # the newest snapshot that the scores include
+    Column("scored_at", Instant),
+    Column("problem", String),  # why the last cycle failed
+    Column("summary", JSON, nullable=False),  # conflicts, stale facts, broken intents of the state
+)
+
+snapshots = Table(
+    "snapshots",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    _network(),
+    Column("collector", Name, nullable=False),
+    Column("role", Name, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("observed_at", Instant, nullable=False),
+    Column("received_at", Instant, nullable=False),
+    Column("complete", Boolean, nullable=False),
+    Column("facts", Integer, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    UniqueConstraint("network", "collector", "sequence"),
+    sqlite_autoincrement=True,
+)
+
+baselines = Table(
+    "baselines",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    _network(),
+    Column("approved_at", Instant, nullable=False),
+    Column("approved_by", Name, nullable=False),
+    Column("provisional", Boolean, nullable=False),
+    Column("snapshot", BigInteger),
+    Column("body", LargeBinary, nullable=False),
+    Index("ix_baselines_network", "network", "number"),
+    sqlite_autoincrement=True,
+)
+
+intents = Table(
+    "intents",
+    metadata,
+    Column("network", Name, ForeignKey("networks.name"), primary_key=True),
+    Column("stated", LargeBinary, nullable=False),
+    Column("derived", LargeBinary, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+    Column("changed_by", Name, nullable=False),
+)
+
+scores = Table(
+    "scores",
+    metadata,
+    Column("network", Name, ForeignKey("networks.name"), primary_key=True),
+    Column("fact", String(1000), primary_key=True),  # the key as text, to find it by
+    Column("parameter", String(64), primary_key=True),
+    Column("predicate", String(64), nullable=False),
+    Column("args", JSON, nullable=False),
+    Column("observed", BigInteger, nullable=False),
+    Column("baseline", BigInteger),
+    Column("score", Float, nullable=False),
+    Column("stale", Boolean, nullable=False),
+    Column("snapshot", BigInteger, nullable=False),
+    Column("since", Instant, nullable=False),
+)
+
+score_history = Table(
+    "score_history",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    _network(),
+    Column("fact", String(1000), nullable=False),
+    Column("parameter", String(64), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("observed", BigInteger, nullable=False),
+    Column("score", Float, nullable=False),
+    Column("snapshot", BigInteger, nullable=False),
+    Index("ix_score_history_slot", "network", "fact", "parameter", "number"),
+    sqlite_autoincrement=True,
+)
+
+alerts = Table(
+    "alerts",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    _network(),
+    Column("fact", String(1000), nullable=False),
+    Column("parameter", String(64), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("severity", String(16), nullable=False),
+    Column("document", JSON, nullable=False),
+    Column("first_seen", Instant, nullable=False),
+    Column("last_seen", Instant, nullable=False),
+    UniqueConstraint("network", "fact", "parameter"),
+    sqlite_autoincrement=True,
+)
+
+alert_events = Table(
+    "alert_events",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("alert", BigInteger, ForeignKey("alerts.number"), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("what", String(32), nullable=False),
+    Column("why", String, nullable=False),
+    Column("who", Name),
+    Index("ix_alert_events_alert", "alert", "number"),
+    sqlite_autoincrement=True,
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("name", Name, primary_key=True),
+    Column("role", String(16), nullable=False),
+    Column("networks", JSON, nullable=False),  # those it is bound to; an empty list is all
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("created_at", Instant, nullable=False),
+)

@@ -1,0 +1,1 @@
+"""Verification: what a suspicious value breaks, proved by simulation."""
