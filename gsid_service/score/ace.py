@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import embedding_bag, linear
 
 from gsid_service.score.batch import Batch
 
@@ -24,14 +25,25 @@ class ACE(nn.Module):
         self.fuse = nn.Linear(2 * width + 3 * parameters, width)
 
     def forward(self, batch: Batch) -> Tensor:
-        looked_up = self.table(batch.categories).sum(dim=1)  # [N, n]
-        observed = self.observed(_terms(batch.value, batch.applies))  # [F, n]
-        reference = self.reference(_terms(batch.reference, batch.has_reference))
+        looked_up = embedding_bag(
+            batch.categories, self.table.weight, mode="sum", padding_idx=0
+        )  # [N, n]
         difference = (batch.value - batch.reference) * batch.has_reference / GAMMA
         differs = batch.has_reference - batch.equal
-        compared = torch.cat((difference * EPSILON[0], batch.equal, differs), dim=1)  # [F, 3P]
-        facts = self.fuse(torch.cat((observed, reference, compared), dim=1))
+        terms = (
+            _terms(batch.value, batch.applies),
+            _terms(batch.reference, batch.has_reference),
+            torch.cat((difference * EPSILON[0], batch.equal, differs), dim=1),
+        )
+        facts = linear(torch.cat(terms, dim=1), self._fused(), self.fuse.bias)
         return torch.cat((looked_up[: batch.entities], looked_up[batch.entities :] + facts))
+
+    def _fused(self) -> Tensor:
+        """[n, 9P]: the encoders and their fusion are linear, hence one map."""
+        n = len(self.fuse.weight)
+        observed, reference, compared = self.fuse.weight.tensor_split((n, 2 * n), dim=1)
+        encoders = (observed @ self.observed.weight, reference @ self.reference.weight)
+        return torch.cat((*encoders, compared), dim=1)
 
 
 class Lookup(nn.Module):
