@@ -91,8 +91,10 @@ def _flatness(model: GSID) -> Figure:
 def _share_of_peak(model: GSID, batch: Batch) -> Figure:
     """The multiplications of a forward pass by the time it takes, against one large matmul."""
     width, layers = model.shape.width, model.shape.layers + model.shape.decoder_steps
-    rows = 3 * (len(batch.edges.seat) + len(batch.edges.sitting)) + 4 * len(batch.categories)
-    needed = 2.0 * layers * rows * width * width
+    edges, last = batch.edges, batch.read_edges
+    rows = 3 * (len(edges.seat) + len(edges.sitting)) + 4 * len(batch.categories)
+    last_rows = 2 * len(last.seat) + len(last.sitting) + 4 * len(batch.read)
+    needed = 2.0 * ((layers - 1) * rows + last_rows) * width * width
     a, b = torch.randn(4096, width), torch.randn(width, 4 * width)
     with torch.inference_mode():
         peak = 2.0 * a.numel() * b.shape[1] / seconds(partial(torch.mm, a, b))

@@ -47,6 +47,10 @@ class StockIDA(nn.Module):
             out = out + has_edge * getattr(self, direction)[role](h, ends)
         return out
 
+    def read(self, h: Tensor, batch: Batch) -> Tensor:
+        out: Tensor = self(h, batch)
+        return out[batch.entities + batch.read]
+
 
 def _copy(conv: GATv2Conv, left: Tensor, right: Tensor, a: Tensor) -> None:
     conv.lin_l.weight.data, conv.lin_r.weight.data = left.T.contiguous(), right.T.contiguous()

@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import embedding_bag, linear
 
 from gsid_service.schema import Schema
 from gsid_service.score.batch import Batch, Vocabulary, counts
@@ -24,7 +25,9 @@ class Encoder(nn.Module):
         )
 
     def forward(self, batch: Batch) -> Tensor:
-        looked_up = self.table(batch.categories).sum(dim=1)  # [N, n]
+        looked_up = embedding_bag(
+            batch.categories, self.table.weight, mode="sum", padding_idx=0
+        )  # [N, n]
         facts = self.values(batch) + self.evidence(batch.evidence)  # [F, n]
         return torch.cat((looked_up[: batch.entities], looked_up[batch.entities :] + facts))
 
@@ -48,14 +51,22 @@ class ACE(Encoder):
         self.fuse = nn.Linear(2 * width + 6 * parameters, width)
 
     def values(self, batch: Batch) -> Tensor:
-        observed = self.observed(_terms(batch.value, batch.applies))  # [F, n]
-        reference = self.reference(_terms(batch.reference, batch.has_reference))
         difference = (batch.value - batch.reference) * batch.has_reference / GAMMA
         differs = batch.has_reference - batch.equal
-        compared = (difference * EPSILON[0], batch.equal, differs)
-        churn = (batch.exchanged, batch.changed, batch.changes)
-        fused: Tensor = self.fuse(torch.cat((observed, reference, *compared, *churn), dim=1))
-        return fused
+        terms = (
+            _terms(batch.value, batch.applies),
+            _terms(batch.reference, batch.has_reference),
+            *(difference * EPSILON[0], batch.equal, differs),
+            *(batch.exchanged, batch.changed, batch.changes),
+        )
+        return linear(torch.cat(terms, dim=1), self._fused(), self.fuse.bias)
+
+    def _fused(self) -> Tensor:
+        """[n, 12P]: the encoders and their fusion are linear, hence one map."""
+        n = len(self.fuse.weight)
+        observed, reference, compared = self.fuse.weight.tensor_split((n, 2 * n), dim=1)
+        encoders = (observed @ self.observed.weight, reference @ self.reference.weight)
+        return torch.cat((*encoders, compared), dim=1)
 
 
 class Lookup(Encoder):

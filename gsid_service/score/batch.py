@@ -7,6 +7,8 @@ ones, and an edge is no more than a fact and the entity that it names.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,6 +17,18 @@ from torch import Tensor
 from gsid_service.assemble.scale import Scaled, scale
 from gsid_service.records import EVIDENCE, FloatArray, Graph, IntArray, Revert
 from gsid_service.schema import SCHEMA, Schema
+
+BLOCK = 512  # rows that are worked on together: what is made of them stays in a core's cache
+
+
+class Block(NamedTuple):
+    """Edges that follow on one another: of one role, or of several if they are few."""
+
+    at: slice  # which edges
+    roles: list[int]
+    rows: list[slice]  # the facts in each of these roles
+    sizes: list[int]  # how many these are
+    seat: Tensor
 
 
 @dataclass(frozen=True)
@@ -30,6 +44,23 @@ class Edges:
     entities: tuple[int, ...]
     seat: Tensor  # [edges]
     sitting: Tensor  # [seats]
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """All edges once, cut wherever a block is full."""
+        starts = range(0, len(self.seat), BLOCK)
+        return tuple(self._block(start, min(start + BLOCK, len(self.seat))) for start in starts)
+
+    def _block(self, start: int, stop: int) -> Block:
+        roles, rows, first = [], [], 0
+        for role, count in enumerate(self.facts):
+            part = slice(max(start - first, 0), min(stop - first, count))
+            if part.start < part.stop:
+                roles.append(role)
+                rows.append(part)
+            first += count
+        sizes = [part.stop - part.start for part in rows]
+        return Block(slice(start, stop), roles, rows, sizes, self.seat[start:stop])
 
 
 @dataclass(frozen=True)
@@ -47,6 +78,8 @@ class Batch:
     changes: Tensor  # [F, P]
     evidence: Tensor  # [F, 2C] of C counts: the logarithm of each, and whether it is above 0
     edges: Edges
+    read: Tensor  # the facts that have a parameter
+    read_edges: Edges  # theirs alone
     order: IntArray  # [F] where each fact was before they were sorted by their number of roles
 
     @property
@@ -89,6 +122,7 @@ def collate(graphs: Sequence[Graph], vocabulary: Vocabulary, schema: Schema = SC
     heads = np.concatenate([r[: len(g.entities)] for r, g in zip(rows, graphs, strict=True)])
     scaled = Scaled(*map(np.concatenate, zip(*(scale(g, schema) for g in graphs), strict=True)))
     counts = np.concatenate([_counts(graph) for graph in graphs])[order]
+    read = np.flatnonzero(scaled.applies[order].any(axis=1))
     return Batch(
         categories=torch.from_numpy(np.concatenate((heads, facts[order]))),
         **{
@@ -97,6 +131,8 @@ def collate(graphs: Sequence[Graph], vocabulary: Vocabulary, schema: Schema = SC
         },
         evidence=torch.from_numpy(np.hstack((np.log1p(counts), counts > 0)).astype(np.float32)),
         edges=_edges(args[order]),
+        read=torch.from_numpy(read),
+        read_edges=_edges(args[order[read]]),
         order=order,
     )
 

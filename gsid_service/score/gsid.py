@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from gsid_service.schema import SCHEMA, Schema
 from gsid_service.score.ace import ACE, Lookup
-from gsid_service.score.batch import Batch
+from gsid_service.score.batch import BLOCK, Batch
 from gsid_service.score.ida import IDA
 from gsid_service.score.rivals import GAT, GCN
 
@@ -36,13 +37,28 @@ class Layer(nn.Module):
         self.attention = ATTENTIONS[shape.attention](roles, n, shape.heads)
         self.mixed, self.fed = nn.LayerNorm(n), nn.LayerNorm(n)
         self.feed = nn.Sequential(
-            nn.Linear(n, 2 * n), nn.ReLU(), nn.Dropout(shape.dropout), nn.Linear(2 * n, n)
+            nn.Linear(n, 2 * n),
+            nn.ReLU(inplace=True),
+            nn.Dropout(shape.dropout),
+            nn.Linear(2 * n, n),
         )
         self.drop = nn.Dropout(shape.dropout)
 
     def forward(self, h: Tensor, batch: Batch) -> Tensor:
-        h = self.mixed(h + self.drop(self.attention(h, batch)))
-        return self.fed(h + self.drop(self.feed(h)))
+        return self._finish(h, self.attention(h, batch))
+
+    def read(self, h: Tensor, batch: Batch) -> Tensor:
+        """The same, for no other nodes than the facts that are read out."""
+        return self._finish(h[batch.entities + batch.read], self.attention.read(h, batch))
+
+    def _finish(self, h: Tensor, heard: Tensor) -> Tensor:
+        parts = zip(h.split(BLOCK), heard.split(BLOCK), strict=True)
+        return torch.cat([self._block(*part) for part in parts])
+
+    def _block(self, h: Tensor, heard: Tensor) -> Tensor:
+        h = self.mixed(h + self.drop(heard))
+        out: Tensor = self.fed(h + self.drop(self.feed(h)))
+        return out
 
 
 class GSID(nn.Module):
@@ -62,20 +78,21 @@ class GSID(nn.Module):
         h: Tensor = self.encode(batch)
         for layer in self.layers:
             h = layer(h, batch)
-        for _ in range(self.shape.decoder_steps):
+        for _ in range(self.shape.decoder_steps - 1):
             h = h + self.decoder(h, batch)
-        facts = h[batch.entities :]
-        logits = facts.new_zeros(len(facts), len(self.readout))
+        facts = h[batch.entities + batch.read] + self.decoder.read(h, batch)
+        logits = facts.new_zeros(len(batch.value), len(self.readout))
+        applies = batch.applies[batch.read]
         for p, readout in enumerate(self.readout):
-            at = batch.applies[:, p].nonzero().squeeze(1)
-            logits[at, p] = readout(facts[at]).squeeze(1)
+            at = applies[:, p].nonzero().squeeze(1)
+            logits[batch.read[at], p] = readout(facts[at]).squeeze(1)
         return logits
 
 
 def _readout(shape: Shape) -> nn.Module:
     return nn.Sequential(
         nn.Linear(shape.width, shape.width),
-        nn.ReLU(),
+        nn.ReLU(inplace=True),
         nn.Dropout(shape.dropout),
         nn.Linear(shape.width, 1),
     )

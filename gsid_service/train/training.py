@@ -189,7 +189,8 @@ def _resume(folder: Path, plan: Plan, model: GSID, optimiser: torch.optim.Optimi
             "exp_avg": moments[f"exp_avg.{i}"],
             "exp_avg_sq": moments[f"exp_avg_sq.{i}"],
         }
-        for i in range(len(moments) // 2)
+        # What no gradient reaches, as one decoder step's way up, has no moments.
+        for i in {int(name.split(".")[1]) for name in moments}
     }
     optimiser.load_state_dict(saved)
     return progress

@@ -50,7 +50,7 @@ def test_an_injected_error_is_found() -> None:
     model = GSID(Shape(width=32, heads=4, layers=1, decoder_steps=1, dropout=0.0), EXTENDED)
     optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
     names = [p.name for p in EXTENDED.monitored]
-    for _ in range(250):
+    for _ in range(400):
         shown = [network(rng) for _ in range(8)]
         batch = collate([graph for graph, _ in shown], Vocabulary(EXTENDED), EXTENDED)
         wrong = np.zeros((8, CLIENTS, len(names)), dtype=np.float32)

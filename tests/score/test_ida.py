@@ -10,7 +10,7 @@ from gsid_service.bench.stock import StockIDA
 from gsid_service.evaluate.splits import SPLITS
 from gsid_service.score.batch import Batch, Vocabulary, collate
 from gsid_service.score.ida import IDA
-from gsid_service.score.rivals import GAT
+from gsid_service.score.rivals import GAT, GCN
 
 WIDTH, HEADS, ROLES = 32, 4, 4
 
@@ -67,3 +67,36 @@ def test_gradients_equal_stock_layers(batch: Batch) -> None:
     (ours,) = torch.autograd.grad(layer(h, batch).square().sum(), h)
     (theirs,) = torch.autograd.grad(stock(layer, h, batch).square().sum(), h)
     assert torch.allclose(ours, theirs, atol=1e-3, rtol=1e-3)
+
+
+def test_gradients_of_the_weights_equal_stock_layers(batch: Batch) -> None:
+    torch.manual_seed(0)
+    layer = IDA(ROLES, WIDTH, HEADS)
+    h = torch.randn(len(batch.categories), WIDTH)
+    same = StockIDA(layer)
+    same.prepare(batch)
+    weights = (layer.transform, layer.down, layer.up)
+    transform, down, up = torch.autograd.grad(layer(h, batch).square().mean(), weights)
+    names, parameters = zip(*same.named_parameters(), strict=True)
+    loss: Tensor = same(h, batch).square().mean()
+    theirs = dict(zip(names, torch.autograd.grad(loss, parameters), strict=True))
+    for role in range(ROLES):
+        halves = ("down", "lin_r"), ("down", "lin_l"), ("up", "lin_l"), ("up", "lin_r")
+        side_by_side = [theirs[f"{way}.{role}.{half}.weight"].T for way, half in halves]
+        close(transform[role], torch.cat(side_by_side, dim=1))
+        close(down[role], theirs[f"down.{role}.att"].flatten())
+        close(up[role], theirs[f"up.{role}.att"].flatten())
+
+
+def close(ours: Tensor, theirs: Tensor) -> None:
+    assert torch.allclose(ours, theirs, atol=1e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize("attention", [IDA, GAT, GCN])
+def test_what_is_read_out_is_the_same(attention: type[IDA], batch: Batch) -> None:
+    torch.manual_seed(0)
+    layer = attention(ROLES, WIDTH, HEADS)
+    h = torch.randn(len(batch.categories), WIDTH)
+    with torch.no_grad():
+        whole = layer(h, batch)[batch.entities + batch.read]
+        assert torch.allclose(layer.read(h, batch), whole, atol=1e-5)

@@ -1,0 +1,57 @@
+"""The gradients written by hand are the derivatives, however the edges fall into blocks."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import gradcheck
+
+from gsid_service.score import batch
+from gsid_service.score.attend import Down, Up
+from gsid_service.score.batch import Edges
+
+NAMED = (
+    (0, 1, 2),
+    (0, 2, 1),
+    (1, 1, 0),
+    (3, 2, 0),
+    (3, 0, -1),
+    (2, 1, -1),
+    (2, 1, -1),
+    (0, -1, -1),
+)
+ENTITIES, WIDTH, HEADS, ROLES = 5, 4, 2, 3
+
+
+@pytest.fixture(params=[3, 5, 512])
+def edges(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Edges:
+    monkeypatch.setattr(batch, "BLOCK", request.param)
+    edges = batch._edges(np.array(NAMED))
+    assert sum(sum(block.sizes) for block in edges.blocks) == len(edges.seat)
+    return edges
+
+
+@pytest.fixture
+def inputs() -> tuple[Tensor, ...]:
+    torch.manual_seed(0)
+    shapes = (
+        (len(NAMED), WIDTH),
+        (ENTITIES, WIDTH),
+        (ROLES, WIDTH, 2 * WIDTH),
+        (ROLES, WIDTH, HEADS),
+    )
+    return tuple(torch.randn(*s, dtype=torch.float64, requires_grad=True) for s in shapes)
+
+
+def test_gradient_towards_facts(inputs: tuple[Tensor, ...], edges: Edges) -> None:
+    assert gradcheck(lambda *x: Down.apply(*x, edges, True), inputs)
+
+
+def test_gradient_towards_entities(inputs: tuple[Tensor, ...], edges: Edges) -> None:
+    assert gradcheck(lambda *x: Up.apply(*x, edges), inputs)
+
+
+def test_large_scores_do_not_overflow(inputs: tuple[Tensor, ...], edges: Edges) -> None:
+    facts, entities, transform, a = inputs
+    assert Up.apply(facts, entities, transform, 1e6 * a, edges).isfinite().all()
+    assert Down.apply(facts, entities, transform, 1e6 * a, edges, False).isfinite().all()
