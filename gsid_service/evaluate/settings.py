@@ -43,11 +43,13 @@ class Sample:
         return _marked(self.graph, moving)
 
 
-def with_faults(case: Case, rate: float, rng: random.Random, reference: bool) -> Sample:
+def with_faults(
+    case: Case, rate: float, rng: random.Random, reference: bool, try_reverts: bool = True
+) -> Sample:
     """The snapshot and the reference setting: the paper's injection laid upon a clean case."""
     faulty = case.with_faults(rate, rng)
     copy = faults.inject(case.facts, STALE, rng)[0] if reference else None
-    return _sample(faulty, copy, case.entities)
+    return _sample(faulty, copy, case.entities, try_reverts)
 
 
 def in_operation(case: Case) -> Sample:
@@ -55,17 +57,21 @@ def in_operation(case: Case) -> Sample:
     if case.baseline is None:
         raise ValueError("a clean case has no baseline: operations needs an operations split")
     entities, facts = case.baseline
-    return _sample(case, facts, entities)
+    return _sample(case, facts, entities, try_reverts=True)
 
 
 def _sample(
-    case: Case, reference: Sequence[Fact] | None, reference_entities: Sequence[Entity]
+    case: Case,
+    reference: Sequence[Fact] | None,
+    reference_entities: Sequence[Entity],
+    try_reverts: bool,
 ) -> Sample:
     observed = forward(build(case.entities, case.facts), always_compare_med=True)
     approved, tried = None, {}
     if reference is not None:
         approved = forward(build(reference_entities, reference), always_compare_med=True)
-        tried = reverts(case.facts, reference, case.intents, observed)
+        if try_reverts:
+            tried = reverts(case.facts, reference, case.intents, observed)
     said = evidence(case.facts, case.intents, observed, approved)
     graph = assemble(case.entities, case.facts, case.intents, reference, said, tried)
     return Sample(graph, _marked(graph, case.labels), case)

@@ -373,13 +373,13 @@ def dump_snapshot(snapshot: Snapshot, schema: Schema = SCHEMA) -> dict[str, Any]
         "sequence": snapshot.sequence,
         "observed_at": snapshot.observed_at.isoformat().replace("+00:00", "Z"),
         "complete": snapshot.complete,
-        "entities": [_dump_entity(entity) for entity in snapshot.entities],
+        "entities": [dump_entity(entity) for entity in snapshot.entities],
         "facts": [dump_fact(fact, schema) for fact in snapshot.facts],
         "withdrawn": [{"predicate": k.predicate, "args": list(k.args)} for k in snapshot.withdrawn],
     }
 
 
-def _dump_entity(entity: Entity) -> dict[str, Any]:
+def dump_entity(entity: Entity) -> dict[str, Any]:
     return {name: value for name, value in entity._asdict().items() if value is not None}
 
 

@@ -198,3 +198,26 @@ def last_heard(connection: Connection, network: str) -> dict[str, datetime]:
         .group_by(snapshots.c.collector)
     )
     return {row.collector: row.at for row in rows}
+
+
+def network_of(connection: Connection, number: int) -> str | None:
+    return connection.scalar(select(snapshots.c.network).where(snapshots.c.number == number))
+
+
+def page(
+    connection: Connection, network: str, before: int | None, limit: int
+) -> list[dict[str, Any]]:
+    """Snapshots without their bodies, the newest first."""
+    query = select(
+        snapshots.c.number,
+        snapshots.c.collector,
+        snapshots.c.sequence,
+        snapshots.c.observed_at,
+        snapshots.c.received_at,
+        snapshots.c.complete,
+        snapshots.c.facts,
+    ).where(snapshots.c.network == network)
+    if before is not None:
+        query = query.where(snapshots.c.number < before)
+    rows = connection.execute(query.order_by(snapshots.c.number.desc()).limit(limit))
+    return [dict(row._mapping) for row in rows]

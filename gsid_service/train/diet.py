@@ -23,7 +23,8 @@ class Diet:
 
     The anomaly rate of a network is `rate`, or, for the share `spread` of them, one drawn from 1 to
     80 % evenly on a logarithmic scale; the share `clean` has no anomaly at all. The share
-    `unstated` comes without intents, as the network of an operator who has written none.
+    `unstated` comes without intents, as the network of an operator who has written none. Whether
+    `reverts` are tried is up to the diet: the paper's methods know nothing of them.
     """
 
     settings: tuple[tuple[str, float], ...] = ((REFERENCE, 1.0),)
@@ -33,6 +34,7 @@ class Diet:
     spread: float = 0.0
     clean: float = 0.0
     unstated: float = 0.0
+    reverts: bool = False
 
     def draw_rate(self, rng: random.Random) -> float:
         chance = rng.random()
@@ -50,6 +52,7 @@ MIXED = Diet(
     spread=0.5,
     clean=0.05,
     unstated=0.15,
+    reverts=True,
 )
 
 
@@ -76,7 +79,8 @@ class Meals(IterableDataset[tuple[Batch, Tensor]]):
             case = replace(case, intents=())
         if setting == OPERATIONS:
             return settings.in_operation(case)
-        return settings.with_faults(case, self.diet.draw_rate(rng), rng, setting == REFERENCE)
+        rate, reference = self.diet.draw_rate(rng), setting == REFERENCE
+        return settings.with_faults(case, rate, rng, reference, self.diet.reverts)
 
     def _case(self, setting: str, name: str, rng: random.Random) -> Case:
         index = rng.randrange(self.diet.networks)

@@ -18,10 +18,10 @@ from gsid_service.train.training import Plan
 TINY = Plan(Shape(width=16, heads=2, layers=1, decoder_steps=1), Diet(networks=8), 4, 2)
 
 
-def test_every_method_and_shape_has_one_budget_and_three_seeds() -> None:
+def test_every_method_has_the_same_budget_and_three_seeds() -> None:
     found = list(study.runs())
     counted = Counter(run.method for run in found)
-    assert counted == dict.fromkeys(COMPARED, 6) | dict.fromkeys(study.SHAPES, 3)
+    assert counted == dict.fromkeys(COMPARED, 6) | dict.fromkeys(study.SHAPES, 1)
     assert {(run.plan.steps, run.plan.batch) for run in found} == {(2000, 4)}
     assert len({run.folder for run in found}) == len(found)
 

@@ -1,0 +1,1 @@
+"""REST: requests in, the store's content out, errors as problem+json."""

@@ -1,0 +1,121 @@
+"""POST /ingest: a snapshot in, a receipt out once it is durable."""
+
+import asyncio
+import hashlib
+import zlib
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from gsid_service.api.access import Sender, bound
+from gsid_service.api.documents import Accepted
+from gsid_service.api.problems import Problem, answers
+from gsid_service.app import Service
+from gsid_service.ingest.inbox import Full
+from gsid_service.ingest.json_schema import json_schema
+from gsid_service.ingest.wire import InvalidSnapshot, NotJSON, parse_snapshot
+from gsid_service.store.snapshots import Incoming, Outcome
+
+router = APIRouter(tags=["ingest"])
+COMPRESSION = 1
+BODY = {
+    "required": True,
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Snapshot"}}},
+}
+
+
+def snapshot_schema() -> dict[str, Any]:
+    """The JSON schema of a snapshot, as a component of OpenAPI."""
+    schema = json_schema()
+    schema.pop("$schema", None)
+    schema.pop("$id", None)
+    return schema
+
+
+@router.post(
+    "/ingest",
+    status_code=202,
+    response_model=Accepted,
+    responses={200: {"model": Accepted, "description": "The same was accepted before."}}
+    | answers(400, 401, 403, 409, 413, 415, 422, 429),
+    openapi_extra={"requestBody": BODY},
+)
+async def ingest(request: Request, response: Response, who: Sender) -> Accepted:
+    """Keep one collector's view of a network; the answer comes once it is durable."""
+    service: Service = request.app.state.service
+    body = await _body(request, service.settings.server.body_bytes)
+    incoming = await run_in_threadpool(_read, service, body)
+    snapshot = incoming.snapshot
+    bound(who, snapshot.network)
+    outcomes = service.metrics.snapshots
+    try:
+        promise = service.inbox.put(incoming)
+    except Full:
+        outcomes.labels(snapshot.network, "refused").inc()
+        wait = service.settings.ingest.retry_seconds
+        detail = "too many snapshots wait to be stored; try again later"
+        raise Problem(429, detail, (), {"Retry-After": str(wait)}) from None
+    receipt = await asyncio.wrap_future(promise)
+    outcomes.labels(snapshot.network, receipt.outcome.value).inc()
+    if receipt.outcome is Outcome.CONFLICT:
+        reason = f"{snapshot.sequence} of {snapshot.collector.id} is known with another body"
+        raise Problem(409, f"sequence: {reason}", [("sequence", reason)])
+    duplicate = receipt.outcome is Outcome.DUPLICATE
+    response.status_code = 200 if duplicate else 202
+    return Accepted(
+        snapshot_id=f"s{receipt.number}", network=snapshot.network, duplicate=duplicate
+    )
+
+
+async def _body(request: Request, limit: int) -> bytes:
+    """The body, unpacked; never more of it in memory than is allowed."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not kind.endswith("+json"):
+        raise Problem(415, f"content-type: {kind or 'none'} is not application/json")
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in {"identity", "gzip"}:
+        raise Problem(415, f"content-encoding: {encoding} is neither gzip nor identity")
+    packed = bytearray()
+    async for chunk in request.stream():
+        packed += chunk
+        if len(packed) > limit:
+            raise _too_large(limit)
+    if encoding == "identity":
+        return bytes(packed)
+    return await run_in_threadpool(_unzipped, bytes(packed), limit)
+
+
+def _unzipped(packed: bytes, limit: int) -> bytes:
+    unzip = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        body = unzip.decompress(packed, limit + 1)
+    except zlib.error as error:
+        raise Problem(400, f"the body is not gzip: {error}") from None
+    if len(body) > limit:
+        raise _too_large(limit)
+    if not unzip.eof:
+        raise Problem(400, "the body ends in the middle of its gzip stream")
+    return body
+
+
+def _too_large(limit: int) -> Problem:
+    return Problem(413, f"the body is larger than {limit:,} bytes")
+
+
+def _read(service: Service, body: bytes) -> Incoming:
+    try:
+        snapshot = parse_snapshot(body)
+    except NotJSON as error:
+        service.metrics.snapshots.labels("", "invalid").inc()
+        raise Problem(400, f"not JSON: {error}") from None
+    except InvalidSnapshot as error:
+        service.metrics.snapshots.labels("", "invalid").inc()
+        more = error.total - len(error.problems)
+        detail = str(error.problems[0]) + (f" (and {error.total - 1} more)" if error.total > 1 else "")
+        errors = [(problem.field, problem.reason) for problem in error.problems]
+        if more:
+            errors.append(("", f"and {more} more problems"))
+        raise Problem(422, detail, errors) from None
+    digest = hashlib.sha256(body).digest()
+    return Incoming(snapshot, digest, zlib.compress(body, COMPRESSION))

@@ -1,0 +1,331 @@
+"""Networks: their state, scores, baselines and intents."""
+
+import asyncio
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Path, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from sqlalchemy import Connection
+
+from gsid_service.api import paging
+from gsid_service.api.access import Operator, Reader, bound
+from gsid_service.api.documents import (
+    ApprovalDocument,
+    ApprovalWanted,
+    BaselineDocument,
+    CollectorDocument,
+    FactRef,
+    IntentCount,
+    IntentDocument,
+    IntentsWanted,
+    NetworkDocument,
+    NetworkSettings,
+    Page,
+    ScoreDocument,
+    ScoreLine,
+    SnapshotDocument,
+)
+from gsid_service.api.paging import Cursor, Limit
+from gsid_service.api.problems import Problem, answers
+from gsid_service.app import Service
+from gsid_service.ingest.wire import InvalidSnapshot, dump_entity, dump_fact, read_facts
+from gsid_service.records import FactKey
+from gsid_service.schema import SCHEMA, Group
+from gsid_service.store import approvals, networks, scores, snapshots
+from gsid_service.store.networks import Network
+from gsid_service.store.tokens import Token
+
+router = APIRouter(prefix="/networks", tags=["networks"])
+WAIT_AT_MOST = 30
+Name = Annotated[str, Path(max_length=200, examples=["as65000"])]
+READ, WRITE = answers(401, 403, 404, 422), answers(400, 401, 403, 404, 413, 415, 422)
+
+
+def service_of(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+def known(connection: Connection, name: str, who: Token) -> Network:
+    """The network, if it is there and the caller may see it."""
+    bound(who, name)
+    network = networks.find(connection, name)
+    if network is None:
+        raise Problem(404, f"network: {name!r} is not known", [("network", "not known")])
+    return network
+
+
+def snapshot_number(snapshot_id: str) -> int:
+    """The number in an id such as s1042."""
+    digits = snapshot_id[1:]
+    if snapshot_id[:1] != "s" or not digits.isascii() or not digits.isdigit() or len(digits) > 18:
+        reason = f"{snapshot_id!r} is not the id of a snapshot, as in s1042"
+        raise Problem(422, f"snapshot: {reason}", [("snapshot", reason)])
+    return int(digits)
+
+
+@router.get("", responses=answers(401, 403, 422))
+def list_networks(
+    request: Request, who: Reader, limit: Limit = 100, cursor: Cursor = None
+) -> Page[NetworkDocument]:
+    """All networks, by name."""
+    (after,) = paging.decode(cursor, str) or ("",)
+    with service_of(request).database.read() as connection:
+        found = networks.page(connection, after, limit + 1)
+    visible = [n for n in found[:limit] if not who.networks or n.name in who.networks]
+    following = paging.encode([found[limit - 1].name]) if len(found) > limit else None
+    return Page(items=[NetworkDocument.of(network) for network in visible], next=following)
+
+
+@router.get("/{network}", responses=READ)
+def get_network(request: Request, who: Reader, network: Name) -> NetworkDocument:
+    """One network, with what its collectors disagree on and how many intents are broken."""
+    with service_of(request).database.read() as connection:
+        return NetworkDocument.of(known(connection, network, who))
+
+
+@router.patch("/{network}", responses=WRITE)
+def change_network(
+    request: Request, who: Operator, network: Name, settings: NetworkSettings
+) -> NetworkDocument:
+    """Change the settings that are given; the others stay."""
+    service = service_of(request)
+    with service.database.write() as connection:
+        before = known(connection, network, who).settings
+        given = settings.model_dump(exclude_unset=True)
+        networks.change_settings(connection, network, {**before, **given})
+        after = known(connection, network, who)
+    service.wake([network])
+    return NetworkDocument.of(after)
+
+
+@router.get("/{network}/collectors", responses=READ)
+def list_collectors(request: Request, who: Reader, network: Name) -> Page[CollectorDocument]:
+    """The collectors of a network, and when each was last heard."""
+    with service_of(request).database.read() as connection:
+        known(connection, network, who)
+        found = snapshots.collectors(connection, network)
+    return Page(items=[CollectorDocument(id=c.pop("collector"), **c) for c in found])
+
+
+@router.get("/{network}/snapshots", responses=READ)
+def list_snapshots(
+    request: Request, who: Reader, network: Name, limit: Limit = 100, cursor: Cursor = None
+) -> Page[SnapshotDocument]:
+    """Snapshots as they came in, the newest first."""
+    (before,) = paging.decode(cursor, int) or (None,)
+    with service_of(request).database.read() as connection:
+        known(connection, network, who)
+        found = snapshots.page(connection, network, before, limit + 1)
+    items = [SnapshotDocument(snapshot_id=f"s{s.pop('number')}", **s) for s in found[:limit]]
+    following = paging.encode([int(items[-1].snapshot_id[1:])]) if len(found) > limit else None
+    return Page(items=items, next=following)
+
+
+@router.get("/{network}/scores", responses=READ)
+async def list_scores(
+    request: Request,
+    who: Reader,
+    network: Name,
+    snapshot: Annotated[
+        str | None,
+        Query(max_length=20, description="Scores that include this snapshot.", examples=["s1042"]),
+    ] = None,
+    least: Annotated[float, Query(alias="min", ge=0, le=1, description="Least score.")] = 0,
+    parameter: Annotated[str | None, Query(max_length=64, examples=["local_pref"])] = None,
+    wait: Annotated[
+        float, Query(ge=0, le=WAIT_AT_MOST, description="Seconds to wait for that snapshot.")
+    ] = 0,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Page[ScoreDocument]:
+    """How likely each value is wrong, the most suspicious first."""
+    service = service_of(request)
+    number = None if snapshot is None else snapshot_number(snapshot)
+    if parameter is not None and parameter not in {p.name for p in SCHEMA.monitored}:
+        reason = f"{parameter!r} is none of {', '.join(p.name for p in SCHEMA.monitored)}"
+        raise Problem(422, f"parameter: {reason}", [("parameter", reason)])
+    after = paging.decode(cursor, float, str, str)
+    if number is not None:
+        await _until_scored(service, network, number, wait, who)
+
+    def read() -> Page[ScoreDocument]:
+        with service.database.read() as connection:
+            known(connection, network, who)
+            place = tuple(after) if after else None
+            found = scores.page(connection, network, least, parameter, place, limit + 1)
+        items = [_score(row) for row in found[:limit]]
+        last = found[limit - 1] if len(found) > limit else None
+        place = [last["score"], last["fact"], last["parameter"]] if last else None
+        return Page(items=items, next=paging.encode(place) if place else None)
+
+    return await run_in_threadpool(read)
+
+
+async def _until_scored(
+    service: Service, network: str, number: int, wait: float, who: Token
+) -> None:
+    """Return once the scores include the snapshot; a snapshot that is not there is a 404."""
+    deadline = time.monotonic() + wait
+    while True:
+        scored = await run_in_threadpool(_scored, service, network, number, who)
+        if scored:
+            return
+        if time.monotonic() >= deadline:
+            reason = f"s{number} has not been scored yet; ask with wait=SECONDS"
+            raise Problem(404, f"snapshot: {reason}", [("snapshot", reason)])
+        await asyncio.sleep(0.02)
+
+
+def _scored(service: Service, name: str, number: int, who: Token) -> bool:
+    with service.database.read() as connection:
+        network = known(connection, name, who)
+        if snapshots.network_of(connection, number) != name:
+            reason = f"s{number} is not a snapshot of {name}"
+            raise Problem(404, f"snapshot: {reason}", [("snapshot", reason)])
+    return network.scored >= number
+
+
+def _score(row: dict[str, Any]) -> ScoreDocument:
+    kept = ("parameter", "observed", "baseline", "score", "stale", "since")
+    return ScoreDocument(
+        fact=FactRef(predicate=row["predicate"], args=row["args"]),
+        snapshot_id=f"s{row['snapshot']}",
+        **{name: row[name] for name in kept},
+    )
+
+
+@router.get("/{network}/scores/history", responses=READ)
+def score_history(
+    request: Request,
+    who: Reader,
+    network: Name,
+    predicate: Annotated[str, Query(max_length=64, examples=["bgp_route"])],
+    arg: Annotated[list[str], Query(max_length=8, examples=[["AS65101@R3", "203.0.113.0/24"]])],
+    parameter: Annotated[str, Query(max_length=64, examples=["local_pref"])],
+    limit: Limit = 100,
+) -> Page[ScoreLine]:
+    """The score of one value over time, the newest first."""
+    key = str(FactKey(predicate, tuple(arg)))
+    with service_of(request).database.read() as connection:
+        known(connection, network, who)
+        found = scores.history(connection, network, key, parameter, limit)
+    items = [
+        ScoreLine(
+            at=line["at"],
+            observed=line["observed"],
+            score=line["score"],
+            snapshot_id=f"s{line['snapshot']}",
+        )
+        for line in found
+    ]
+    return Page(items=items)
+
+
+@router.get("/{network}/baseline", responses=READ)
+def get_baseline(request: Request, who: Reader, network: Name) -> BaselineDocument:
+    """What was approved, by whom and when."""
+    with service_of(request).database.read() as connection:
+        known(connection, network, who)
+        baseline = approvals.baseline(connection, network)
+    if baseline is None:
+        raise Problem(404, f"baseline: {network} has none yet", [("baseline", "none yet")])
+    return BaselineDocument(
+        **ApprovalDocument.of(baseline.approval).model_dump(),
+        entities=[dump_entity(entity) for entity in baseline.entities],
+        facts=[dump_fact(fact) for fact in baseline.facts],
+    )
+
+
+@router.put("/{network}/baseline", responses=WRITE | answers(409))
+def approve(
+    request: Request, who: Operator, network: Name, wanted: ApprovalWanted
+) -> ApprovalDocument:
+    """Approve the network as it is now, or as it was with a snapshot; clears what that allows."""
+    if wanted.now == (wanted.snapshot_id is not None):
+        reason = "either now: true or a snapshot_id"
+        raise Problem(422, f"now: {reason}", [("now", reason)])
+    service = service_of(request)
+    with service.database.read() as connection:
+        found = known(connection, network, who)
+        if wanted.snapshot_id is not None:
+            number = snapshot_number(wanted.snapshot_id)
+            if snapshots.network_of(connection, number) != network:
+                reason = f"{wanted.snapshot_id} is not a snapshot of {network}"
+                raise Problem(404, f"snapshot_id: {reason}", [("snapshot_id", reason)])
+        else:
+            number = None
+    approval = service.approve(found, number, who.name)
+    if approval is None:
+        raise Problem(409, f"{network} has no state to approve yet")
+    return ApprovalDocument.of(approval)
+
+
+@router.get("/{network}/baseline/history", responses=READ)
+def approval_history(
+    request: Request, who: Reader, network: Name, limit: Limit = 100, cursor: Cursor = None
+) -> Page[ApprovalDocument]:
+    """Who approved what and when, the newest first."""
+    (before,) = paging.decode(cursor, int) or (2**62,)
+    with service_of(request).database.read() as connection:
+        known(connection, network, who)
+        found = approvals.history(connection, network, before, limit + 1)
+    following = paging.encode([found[limit - 1].number]) if len(found) > limit else None
+    return Page(items=[ApprovalDocument.of(a) for a in found[:limit]], next=following)
+
+
+@router.get("/{network}/intents", responses=READ)
+def list_intents(
+    request: Request, who: Reader, network: Name, limit: Limit = 100, cursor: Cursor = None
+) -> Page[IntentDocument]:
+    """What is wanted of the network: stated intents, then derived ones."""
+    (start,) = paging.decode(cursor, int) or (0,)
+    with service_of(request).database.read() as connection:
+        known(connection, network, who)
+        wanted = approvals.wanted(connection, network)
+    everything = [IntentDocument.of(i, "stated") for i in wanted.stated]
+    everything += [IntentDocument.of(i, "derived") for i in wanted.derived]
+    end = max(start, 0) + limit
+    following = paging.encode([end]) if end < len(everything) else None
+    return Page(items=everything[max(start, 0) : end], next=following)
+
+
+@router.put("/{network}/intents", responses=WRITE | answers(409))
+def state_intents(
+    request: Request, who: Operator, network: Name, wanted: Annotated[IntentsWanted, Body()]
+) -> IntentCount:
+    """State what is wanted of the network, in place of what was stated before."""
+    service = service_of(request)
+    with service.database.write() as connection:
+        known(connection, network, who)
+        baseline = approvals.baseline(connection, network)
+        if baseline is None:
+            raise Problem(409, f"{network} has no baseline yet, so its entities are not known")
+        try:
+            stated = read_facts(wanted.intents, baseline.entities, Group.INTENT)
+        except InvalidSnapshot as error:
+            errors = [(problem.field, problem.reason) for problem in error.problems]
+            raise Problem(422, str(error.problems[0]), errors) from None
+        before = approvals.wanted(connection, network)
+        after = before._replace(stated=stated)
+        approvals.want(connection, network, after, service.clock(), who.name)
+    service.wake([network])
+    return IntentCount(stated=len(after.stated), derived=len(after.derived))
+
+
+@router.post("/{network}/intents/derive", responses=WRITE | answers(409))
+def derive_intents(request: Request, who: Operator, network: Name) -> IntentCount:
+    """Derive intents from the baseline anew, in place of those derived before."""
+    service = service_of(request)
+    with service.database.write() as connection:
+        found = known(connection, network, who)
+        baseline = approvals.baseline(connection, network)
+        if baseline is None:
+            raise Problem(409, f"{network} has no baseline yet")
+        before = approvals.wanted(connection, network)
+        after = before._replace(derived=service.derive(found, baseline))
+        approvals.want(connection, network, after, service.clock(), who.name)
+    service.wake([network])
+    return IntentCount(stated=len(after.stated), derived=len(after.derived))
+
