@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import track
 
+from gsid_service.command import client, daemon
 from gsid_service.terminal import BAD_INPUT, ERR, OUT, print_json, print_rows, refuse, say
 
 if TYPE_CHECKING:
@@ -29,6 +30,13 @@ bench = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(bench, name="bench")
+app.command()(daemon.serve)
+app.command()(daemon.migrate)
+app.add_typer(daemon.token, name="token")
+for speak in (client.push, client.status, client.alerts, client.ack):
+    app.command()(speak)
+app.add_typer(client.baseline, name="baseline")
+app.add_typer(client.intents, name="intents")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 SnapshotFile = Annotated[Path, typer.Argument(help="A snapshot (JSON), or - for standard input.")]

@@ -22,7 +22,7 @@ from gsid_service.config import Settings
 from gsid_service.ingest.inbox import Inbox
 from gsid_service.ingest.wire import parse_snapshot
 from gsid_service.metrics import Metrics
-from gsid_service.records import Alert, Fact, FactKey, Graph, Scores
+from gsid_service.records import Alert, Fact, FactKey, Graph, Intents, Scores, Severity, Status
 from gsid_service.simulate import intents
 from gsid_service.simulate.evidence import evidence
 from gsid_service.simulate.forwarding import Forwarding, forward
@@ -30,7 +30,7 @@ from gsid_service.simulate.plane import build
 from gsid_service.simulate.reverts import reverts
 from gsid_service.simulate.revise import Rows
 from gsid_service.store import alerts, approvals, networks, scores, snapshots
-from gsid_service.store.approvals import Baseline, Intents
+from gsid_service.store.approvals import Approval, Baseline
 from gsid_service.store.database import Database
 from gsid_service.store.networks import Network
 from gsid_service.store.scores import Score
@@ -195,12 +195,43 @@ class Service:
             fresh = snapshots.chain(connection, name, collector, known[0].last + 1)
             if known[0].length + len(fresh) == chain.length:
                 view, first = known[1], known[0].last + 1
-        for kept in snapshots.chain(connection, name, collector, first):
-            view = extend(view, parse_snapshot(decompress(kept.body)), f"s{kept.number}")
-        if view is None:
-            raise LookupError(f"{collector} has no snapshots")
+        view = _extended(view, snapshots.chain(connection, name, collector, first))
         self._views[name, collector] = chain, view
         return view
+
+    def state_at(self, name: str, number: int) -> Merged:
+        """The network as its collectors saw it when a snapshot had come in."""
+        with self.database.read() as connection:
+            chains = snapshots.chains(connection, name, number)
+            return merge(
+                _extended(None, snapshots.chain(connection, name, collector, chain.first, number))
+                for collector, chain in chains.items()
+            )
+
+    def approve(self, network: Network, number: int | None, who: str) -> Approval | None:
+        """Approve a network as it is, or as it was with a snapshot; None where there is nothing."""
+        with self.database.read() as connection:
+            newest = snapshots.newest(connection, network.name)
+        state = self.state_at(network.name, newest if number is None else number)
+        if not state.facts:
+            return None
+        now = self.clock()
+        with self.database.write() as connection:
+            approvals.approve(
+                connection,
+                *(network.name, state.entities, state.facts, now, who),
+                provisional=False,
+                snapshot=newest if number is None else number,
+            )
+            approved = approvals.baseline(connection, network.name)
+            if approved is None:
+                raise LookupError(f"{network.name} has no baseline")
+            wanted = approvals.wanted(connection, network.name)
+            derived = wanted._replace(derived=self.derive(network, approved))
+            approvals.want(connection, network.name, derived, now, who)
+            snapshots.touch(connection, [network.name])
+        self.wake([network.name])
+        return approved.approval
 
     def _approved(self, network: Network, merged: Merged) -> tuple[Baseline | None, Intents]:
         """The baseline and the intents; the first complete view is approved provisionally."""
@@ -223,7 +254,7 @@ class Service:
         fresh: Sequence[Fact],
         wanted: Intents,
     ) -> tuple[Baseline, Intents]:
-        """Approve, for the time being, what is new; a second collector's view comes in like this."""
+        """Approve, for the time being, what is new, as a second collector's first view."""
         facts = (*(baseline.facts if baseline else ()), *fresh)
         there = {arg for fact in facts for arg in fact.args}
         older = baseline.entities if baseline else ()
@@ -305,7 +336,6 @@ class Service:
         with self.database.read() as connection:
             watched = alerts.of_network(connection, name).keys()
         rows = Rows.of(simulated.observed, merged.facts)
-        everything = (*wanted.stated, *wanted.derived)
         least = self.settings.alerts.close_score
         found = {}
         for score in scored:
@@ -314,7 +344,7 @@ class Service:
                 continue
             proof = Proof()
             if score.score >= least and score.baseline is not None:
-                proof = prove(simulated.observed, rows, everything, *slot, score.baseline)
+                proof = prove(simulated.observed, rows, wanted, *slot, score.baseline)
             source = merged.source[score.fact]
             found[slot] = Finding(
                 network=name,
@@ -386,12 +416,25 @@ class Service:
         for kind, count in summary["broken_intents"].items():
             metrics.broken_intents.labels(name, kind).set(count)
         metrics.stale_facts.labels(name).set(len(merged.stale))
-        metrics.show_alerts(name, Counter((a.severity.value, a.status.value) for a in after))
+        everything = {
+            (severity.value, status.value): 0 for severity in Severity for status in Status
+        }
+        counted = Counter((alert.severity.value, alert.status.value) for alert in after)
+        metrics.show_alerts(name, everything | counted)
 
     def _sweep(self) -> None:
         """Look for collectors that fell silent, or came back, since the last look."""
         with self.database.read() as connection:
             self.wake(networks.names(connection))
+
+
+def _extended(view: View | None, kept: Iterable[snapshots.Kept]) -> View:
+    """A view with more snapshots laid upon it; there is at least one."""
+    for one in kept:
+        view = extend(view, parse_snapshot(decompress(one.body)), f"s{one.number}")
+    if view is None:
+        raise LookupError("a view of no snapshots")
+    return view
 
 
 def _compares_med(network: Network) -> bool:

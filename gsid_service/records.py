@@ -133,6 +133,20 @@ class Status(Enum):
     RESOLVED = "resolved"
 
 
+class BrokenIntent(NamedTuple):
+    """An intent that does not hold; a derived one is weaker evidence than a stated one."""
+
+    intent: Fact
+    derived: bool
+
+
+class Intents(NamedTuple):
+    """What is wanted of a network: stated by the operator, or derived from the baseline."""
+
+    stated: tuple[Fact, ...] = ()
+    derived: tuple[Fact, ...] = ()
+
+
 class Move(NamedTuple):
     """Traffic from a router to a network that goes another way than before."""
 
@@ -166,7 +180,7 @@ class Alert:
     collector: str
     first_seen: datetime
     last_seen: datetime
-    broken_intents: tuple[Fact, ...] = ()
+    broken_intents: tuple[BrokenIntent, ...] = ()
     moved: tuple[Move, ...] = ()
     reverting_repairs: int = 0
     flapping: bool = False

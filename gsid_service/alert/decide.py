@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from gsid_service.records import Alert, AlertEvent, Fact, FactKey, Move, Severity, Status
+from gsid_service.records import Alert, AlertEvent, BrokenIntent, FactKey, Move, Severity, Status
 
 OPENED, REOPENED, RESOLVED = "opened", "reopened", "resolved"
 TURNS = frozenset({OPENED, REOPENED, RESOLVED})
@@ -37,7 +37,7 @@ class Finding:
     snapshot_id: str
     collector: str
     severity: Severity = Severity.MINOR
-    broken_intents: tuple[Fact, ...] = ()
+    broken_intents: tuple[BrokenIntent, ...] = ()
     moved: tuple[Move, ...] = ()
     reverting_repairs: int = 0
 

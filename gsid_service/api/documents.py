@@ -240,7 +240,10 @@ class AlertDocument(BaseModel):
             fact=FactRef.of(alert.fact),
             status=alert.status.value,
             severity=alert.severity.value,
-            broken_intents=[IntentDocument.of(i, "stated") for i in alert.broken_intents],
+            broken_intents=[
+                IntentDocument.of(intent, "derived" if derived else "stated")
+                for intent, derived in alert.broken_intents
+            ],
             moved=[MoveDocument(**move._asdict()) for move in alert.moved],
             events=[EventDocument(**event._asdict()) for event in alert.events],
             **{name: getattr(alert, name) for name in plain + more},

@@ -37,8 +37,10 @@ def snapshot_schema() -> dict[str, Any]:
     "/ingest",
     status_code=202,
     response_model=Accepted,
-    responses={200: {"model": Accepted, "description": "The same was accepted before."}}
-    | answers(400, 401, 403, 409, 413, 415, 422, 429),
+    responses={
+        200: {"model": Accepted, "description": "The same was accepted before."},
+        **answers(400, 401, 403, 409, 413, 415, 422, 429, 503),
+    },
     openapi_extra={"requestBody": BODY},
 )
 async def ingest(request: Request, response: Response, who: Sender) -> Accepted:
@@ -63,9 +65,7 @@ async def ingest(request: Request, response: Response, who: Sender) -> Accepted:
         raise Problem(409, f"sequence: {reason}", [("sequence", reason)])
     duplicate = receipt.outcome is Outcome.DUPLICATE
     response.status_code = 200 if duplicate else 202
-    return Accepted(
-        snapshot_id=f"s{receipt.number}", network=snapshot.network, duplicate=duplicate
-    )
+    return Accepted(snapshot_id=f"s{receipt.number}", network=snapshot.network, duplicate=duplicate)
 
 
 async def _body(request: Request, limit: int) -> bytes:
@@ -112,10 +112,10 @@ def _read(service: Service, body: bytes) -> Incoming:
     except InvalidSnapshot as error:
         service.metrics.snapshots.labels("", "invalid").inc()
         more = error.total - len(error.problems)
-        detail = str(error.problems[0]) + (f" (and {error.total - 1} more)" if error.total > 1 else "")
+        others = f" (and {error.total - 1} more)" if error.total > 1 else ""
         errors = [(problem.field, problem.reason) for problem in error.problems]
         if more:
             errors.append(("", f"and {more} more problems"))
-        raise Problem(422, detail, errors) from None
+        raise Problem(422, f"{error.problems[0]}{others}", errors) from None
     digest = hashlib.sha256(body).digest()
     return Incoming(snapshot, digest, zlib.compress(body, COMPRESSION))

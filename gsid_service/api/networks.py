@@ -95,6 +95,7 @@ def change_network(
         before = known(connection, network, who).settings
         given = settings.model_dump(exclude_unset=True)
         networks.change_settings(connection, network, {**before, **given})
+        snapshots.touch(connection, [network])
         after = known(connection, network, who)
     service.wake([network])
     return NetworkDocument.of(after)
@@ -156,9 +157,11 @@ async def list_scores(
             place = tuple(after) if after else None
             found = scores.page(connection, network, least, parameter, place, limit + 1)
         items = [_score(row) for row in found[:limit]]
-        last = found[limit - 1] if len(found) > limit else None
-        place = [last["score"], last["fact"], last["parameter"]] if last else None
-        return Page(items=items, next=paging.encode(place) if place else None)
+        if len(found) <= limit:
+            return Page(items=items)
+        last = found[limit - 1]
+        following = paging.encode([last["score"], last["fact"], last["parameter"]])
+        return Page(items=items, next=following)
 
     return await run_in_threadpool(read)
 
@@ -310,6 +313,7 @@ def state_intents(
         before = approvals.wanted(connection, network)
         after = before._replace(stated=stated)
         approvals.want(connection, network, after, service.clock(), who.name)
+        snapshots.touch(connection, [network])
     service.wake([network])
     return IntentCount(stated=len(after.stated), derived=len(after.derived))
 
@@ -326,6 +330,6 @@ def derive_intents(request: Request, who: Operator, network: Name) -> IntentCoun
         before = approvals.wanted(connection, network)
         after = before._replace(derived=service.derive(found, baseline))
         approvals.want(connection, network, after, service.clock(), who.name)
+        snapshots.touch(connection, [network])
     service.wake([network])
     return IntentCount(stated=len(after.stated), derived=len(after.derived))
-

@@ -24,7 +24,8 @@ def decode(cursor: str | None, *kinds: type) -> Any:
     if cursor is None:
         return None
     try:
-        place = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
+        filled = cursor + "=" * (-len(cursor) % 4)
+        place = json.loads(base64.b64decode(filled, b"-_", validate=True))
     except ValueError:
         place = None
     if not isinstance(place, list) or [type(part) for part in place] != list(kinds):

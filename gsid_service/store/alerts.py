@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row, func, select, update
 from gsid_service.records import (
     Alert,
     AlertEvent,
+    BrokenIntent,
     Fact,
     FactKey,
     Move,
@@ -99,7 +100,9 @@ def _row(alert: Alert) -> dict[str, Any]:
             "key": [alert.fact.predicate, list(alert.fact.args)],
             "flapping": alert.flapping,
             "verdict": alert.verdict,
-            "broken_intents": [[i.predicate, list(i.args), i.holds] for i in alert.broken_intents],
+            "broken_intents": [
+                [i.predicate, list(i.args), i.holds, derived] for i, derived in alert.broken_intents
+            ],
             "moved": [list(move) for move in alert.moved],
         },
     }
@@ -127,7 +130,8 @@ def _alert(row: Row[Any], events: Iterable[AlertEvent]) -> Alert:
         first_seen=row.first_seen,
         last_seen=row.last_seen,
         broken_intents=tuple(
-            Fact(name, tuple(who), holds=holds) for name, who, holds in document["broken_intents"]
+            BrokenIntent(Fact(name, tuple(args), holds=holds), derived)
+            for name, args, holds, derived in document["broken_intents"]
         ),
         moved=tuple(Move(*move) for move in document["moved"]),
         flapping=document["flapping"],

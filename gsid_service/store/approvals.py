@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from gsid_service.records import Entity, Fact
+from gsid_service.records import Entity, Fact, Intents
 from gsid_service.store.database import packed, unpacked, upsert
-from gsid_service.store.snapshots import touch
 from gsid_service.store.tables import baselines, intents
 
 HEAD = [column for column in baselines.c if column.name != "body"]
@@ -51,7 +50,6 @@ def approve(
             body=packed([list(entities), list(facts)]),
         )
     )
-    touch(connection, [network])
 
 
 def extend(
@@ -86,13 +84,6 @@ def history(connection: Connection, network: str, before: int, limit: int) -> li
     return [Approval(**row._mapping) for row in rows]
 
 
-class Intents(NamedTuple):
-    """What is wanted of a network: stated by the operator, or derived from the baseline."""
-
-    stated: tuple[Fact, ...] = ()
-    derived: tuple[Fact, ...] = ()
-
-
 def wanted(connection: Connection, network: str) -> Intents:
     row = connection.execute(select(intents).where(intents.c.network == network)).first()
     if row is None:
@@ -109,7 +100,6 @@ def want(connection: Connection, network: str, what: Intents, now: datetime, who
         "changed_by": who,
     }
     upsert(connection, intents, [row])
-    touch(connection, [network])
 
 
 def _entity(row: list[Any]) -> Entity:

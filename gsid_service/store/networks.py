@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
-from gsid_service.store.snapshots import touch
 from gsid_service.store.tables import networks
 
 
@@ -46,7 +45,6 @@ def with_news(connection: Connection) -> list[str]:
 
 def change_settings(connection: Connection, name: str, settings: Mapping[str, Any]) -> None:
     connection.execute(update(networks).where(networks.c.name == name).values(settings=settings))
-    touch(connection, [name])
 
 
 def finish(

@@ -113,11 +113,16 @@ class Chain(NamedTuple):
     length: int
 
 
-def chains(connection: Connection, network: str) -> dict[str, Chain]:
-    """For each collector where its view begins: at the newest complete snapshot, or the first."""
+def chains(connection: Connection, network: str, until: int | None = None) -> dict[str, Chain]:
+    """For each collector where its view begins: at the newest complete snapshot, or the first.
+
+    `until` is the number of a snapshot: those that came in later are left out.
+    """
     complete = func.max(snapshots.c.sequence).filter(snapshots.c.complete)
     first = func.coalesce(complete, func.min(snapshots.c.sequence)).label("first")
     of_network = snapshots.c.network == network
+    if until is not None:
+        of_network &= snapshots.c.number <= until
     begins = (
         select(snapshots.c.collector, first)
         .where(of_network)
@@ -138,8 +143,13 @@ def chains(connection: Connection, network: str) -> dict[str, Chain]:
     return {collector: Chain(*chain) for collector, *chain in rows}
 
 
-def chain(connection: Connection, network: str, collector: str, first: int) -> list[Kept]:
+def chain(
+    connection: Connection, network: str, collector: str, first: int, until: int | None = None
+) -> list[Kept]:
     """A collector's snapshots from a sequence on, in order."""
+    found = snapshots.c.sequence >= first
+    if until is not None:
+        found &= snapshots.c.number <= until
     kept = connection.execute(
         select(
             snapshots.c.number,
@@ -149,7 +159,7 @@ def chain(connection: Connection, network: str, collector: str, first: int) -> l
             snapshots.c.body,
         )
         .where(snapshots.c.network == network, snapshots.c.collector == collector)
-        .where(snapshots.c.sequence >= first)
+        .where(found)
         .order_by(snapshots.c.sequence)
     )
     return [Kept(*row) for row in kept]

@@ -1,10 +1,10 @@
-"""What a value breaks: the state with the expected value in its place, against the state as it is."""
+"""What a value breaks: the state as it is, against that with the expected value in its place."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from gsid_service import schema
-from gsid_service.records import Fact, FactKey, Move, Severity
+from gsid_service.records import BrokenIntent, FactKey, Intents, Move, Severity
 from gsid_service.simulate import intents
 from gsid_service.simulate.forwarding import Forwarding, moved
 from gsid_service.simulate.revise import Rows
@@ -13,14 +13,14 @@ GRAVE = frozenset({schema.REACHABLE.name, schema.TRAFFIC_ISOLATION.name})
 
 
 class Proof(NamedTuple):
-    """The broken intents that hold with the expected value, and the traffic that the value moved."""
+    """Broken intents that hold with the expected value, and traffic that the value moved."""
 
-    broken: tuple[Fact, ...] = ()
+    broken: tuple[BrokenIntent, ...] = ()
     moved: tuple[Move, ...] = ()
 
     @property
     def severity(self) -> Severity:
-        if any(intent.predicate in GRAVE for intent in self.broken):
+        if any(found.intent.predicate in GRAVE for found in self.broken):
             return Severity.CRITICAL
         return Severity.MAJOR if self.broken or self.moved else Severity.MINOR
 
@@ -28,7 +28,7 @@ class Proof(NamedTuple):
 def prove(
     observed: Forwarding,
     rows: Rows,
-    wanted: Sequence[Fact],
+    wanted: Intents,
     key: FactKey,
     parameter: str,
     expected: int,
@@ -38,8 +38,9 @@ def prove(
         return Proof()
     right = revised.state
     broken = tuple(
-        intent
-        for intent in intents.broken(wanted, observed)
+        BrokenIntent(intent, derived)
+        for listed, derived in ((wanted.stated, False), (wanted.derived, True))
+        for intent in intents.broken(listed, observed)
         if intents.satisfied(intent, right) is True
     )
     names, plane = observed.hop_names, observed.plane

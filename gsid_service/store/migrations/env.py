@@ -7,6 +7,7 @@ from gsid_service.store.tables import metadata
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
+    user_module_prefix="tables.",
     render_as_batch=True,
     compare_type=True,
 )

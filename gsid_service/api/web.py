@@ -1,0 +1,156 @@
+"""The web application: routes, health, metrics, headers, limits and a request id on every line."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.openapi.utils import get_openapi
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gsid_service.api import alerts, ingest, networks, problems
+from gsid_service.api.access import Gate, Operator, Reader
+from gsid_service.api.documents import Health, ModelDocument, Page, Reloaded
+from gsid_service.api.problems import Problem, ProblemDocument, answer, answers
+from gsid_service.app import Service
+
+log = structlog.get_logger()
+PREFIX = "/api/v1"
+SMALL_BODY = 16 << 20  # of anything but a snapshot
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'",
+}
+Reload = Callable[[], Reloaded]
+
+
+def create(service: Service, gate: Gate, version: str, reload: Reload) -> FastAPI:
+    """The application, on a service that it starts and stops with itself."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        service.start()
+        yield
+        await asyncio.to_thread(service.stop)
+
+    app = FastAPI(title="GSID service", version=version, lifespan=lifespan, redoc_url=None)
+    app.state.service, app.state.gate, app.state.reload = service, gate, reload
+    problems.install(app)
+    app.include_router(ingest.router)
+    app.include_router(networks.router, prefix=PREFIX)
+    app.include_router(alerts.router, prefix=PREFIX)
+    _add_operations(app)
+    app.add_middleware(Guard, seconds=service.settings.server.request_seconds)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    return app
+
+
+def _add_operations(app: FastAPI) -> None:
+    service: Service = app.state.service
+
+    @app.get(f"{PREFIX}/models", tags=["models"], responses=answers(401, 403))
+    def list_models(_: Reader) -> Page[ModelDocument]:
+        """The models that the service has loaded."""
+        return Page(items=[ModelDocument(name=service.detector.name, in_use=True)])
+
+    @app.get("/metrics", tags=["operations"], responses=answers(401, 403), response_class=Response)
+    def metrics(_: Reader) -> Response:
+        """All series, for Prometheus."""
+        service.metrics.queue.set(len(service.inbox))
+        kind = "text/plain; version=0.0.4; charset=utf-8"
+        return Response(service.metrics.text(), media_type=kind)
+
+    @app.get("/-/healthy", tags=["operations"])
+    def healthy() -> Health:
+        """The process is there."""
+        return Health()
+
+    @app.get("/-/ready", tags=["operations"], responses=answers(503))
+    def ready() -> Health:
+        """Snapshots are taken and scored."""
+        if not service.alive:
+            raise Problem(503, "the cycle does not run")
+        try:
+            with service.database.read() as connection:
+                connection.exec_driver_sql("SELECT 1")
+        except Exception as error:
+            raise Problem(503, f"the database does not answer: {type(error).__name__}") from error
+        return Health()
+
+    @app.post("/-/reload", tags=["operations"], responses=answers(401, 403, 422))
+    def reload(_: Operator) -> Reloaded:
+        """Read the settings file again, and take over what a running service can."""
+        done: Reloaded = app.state.reload()
+        return done
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        schema = get_openapi(title=app.title, version=app.version, routes=app.routes)
+        schemas = schema["components"]["schemas"]
+        schemas["ProblemDocument"] = ProblemDocument.model_json_schema(
+            ref_template="#/components/schemas/{model}"
+        )
+        schemas |= schemas["ProblemDocument"].pop("$defs", {})
+        snapshot = ingest.snapshot_schema()
+        schemas |= snapshot.pop("$defs", {})
+        schemas["Snapshot"] = snapshot
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        app.openapi_schema = schema
+    return app.openapi_schema
+
+
+class Guard:
+    """Around every request: a time limit, a size limit, safe headers, a request id, a log line."""
+
+    def __init__(self, app: ASGIApp, seconds: float) -> None:
+        self.app, self.seconds = app, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request, begun, status = Request(scope), time.perf_counter(), 500
+        request_id = secrets.token_hex(8)
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        answering = False
+
+        async def answering_send(message: Message) -> None:
+            nonlocal status, answering
+            if message["type"] == "http.response.start":
+                status, answering = message["status"], True
+                extra = HEADERS | {"X-Request-Id": request_id}
+                message["headers"] += [
+                    (name.lower().encode(), value.encode()) for name, value in extra.items()
+                ]
+            await send(message)
+
+        try:
+            async with asyncio.timeout(self.seconds):
+                await self.app(scope, receive, answering_send)
+        except TimeoutError:
+            if not answering:
+                late = answer(503, f"not done within {self.seconds:g} seconds")
+                await late(scope, receive, answering_send)
+        except Exception:
+            log.exception("request failed", method=request.method, path=request.url.path)
+            if not answering:
+                failed = answer(500, f"an error of the service; its log names {request_id}")
+                await failed(scope, receive, answering_send)
+        finally:
+            log.info(
+                "request",
+                method=request.method,
+                path=request.url.path,
+                status=status,
+                seconds=round(time.perf_counter() - begun, 4),
+            )
+            structlog.contextvars.unbind_contextvars("request_id")

@@ -1,0 +1,1 @@
+"""Commands that run the service, and that speak to one that runs."""
