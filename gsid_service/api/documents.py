@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gsid_service.ingest.wire import WireFact
 from gsid_service.records import Alert, Fact, FactKey
+from gsid_service.schema import BGP_ROUTE, FWD, LOCAL_PREF, REACHABLE
 from gsid_service.store.approvals import Approval
 from gsid_service.store.networks import Network
 
@@ -24,7 +25,7 @@ class Page(BaseModel, Generic[Item]):
 
 
 class FactRef(BaseModel):
-    predicate: str = Field(examples=["bgp_route"])
+    predicate: str = Field(examples=[BGP_ROUTE.name])
     args: list[str] = Field(examples=[ROUTE])
 
     @classmethod
@@ -44,7 +45,7 @@ class ConflictDocument(BaseModel):
     """A value on which collectors differ."""
 
     fact: FactRef
-    parameter: str | None = Field(examples=["local_pref"])
+    parameter: str | None = Field(examples=[LOCAL_PREF.name])
     values: list[dict[str, Any]] = Field(examples=[[{"collector": "rr1", "value": 200}]])
     reason: str = Field(examples=["collectors differ; the newer counts"])
 
@@ -62,7 +63,7 @@ class NetworkDocument(BaseModel):
     entities: int
     facts: int
     stale_facts: int
-    broken_intents: dict[str, int] = Field(examples=[{"reachable": 2}])
+    broken_intents: dict[str, int] = Field(examples=[{REACHABLE.name: 2}])
     conflicts: list[ConflictDocument]
 
     @classmethod
@@ -116,7 +117,7 @@ class ScoreDocument(BaseModel):
     """How likely a value is wrong."""
 
     fact: FactRef
-    parameter: str = Field(examples=["local_pref"])
+    parameter: str = Field(examples=[LOCAL_PREF.name])
     observed: int = Field(examples=[80])
     baseline: int | None = Field(examples=[200])
     score: float = Field(examples=[0.97])
@@ -133,15 +134,15 @@ class ScoreLine(BaseModel):
 
 
 class IntentDocument(BaseModel):
-    predicate: str = Field(examples=["reachable"])
+    predicate: str = Field(examples=[REACHABLE.name])
     args: list[str] = Field(examples=[["R1", "203.0.113.0/24", "R3"]])
     holds: bool = True
-    origin: Literal["stated", "derived"] = "stated"
+    source: Literal["stated", "derived"] = "stated"
 
     @classmethod
-    def of(cls, intent: Fact, origin: Literal["stated", "derived"]) -> "IntentDocument":
+    def of(cls, intent: Fact, source: Literal["stated", "derived"]) -> "IntentDocument":
         return cls(
-            predicate=intent.predicate, args=list(intent.args), holds=intent.holds, origin=origin
+            predicate=intent.predicate, args=list(intent.args), holds=intent.holds, source=source
         )
 
 
@@ -153,7 +154,7 @@ class IntentsWanted(BaseModel):
     intents: list[WireFact] = Field(
         max_length=100_000,
         examples=[
-            [{"predicate": "fwd", "args": ["R1", "203.0.113.0/24", "R3"], "holds": True}],
+            [{"predicate": FWD.name, "args": ["R1", "203.0.113.0/24", "R3"], "holds": True}],
         ],
     )
 
@@ -215,7 +216,7 @@ class AlertDocument(BaseModel):
     id: str = Field(examples=["a17"])
     network: str = Field(examples=[NETWORK])
     fact: FactRef
-    parameter: str = Field(examples=["local_pref"])
+    parameter: str = Field(examples=[LOCAL_PREF.name])
     status: Literal["firing", "acknowledged", "silenced", "resolved"]
     severity: Literal["critical", "major", "minor"]
     score: float = Field(examples=[0.97])

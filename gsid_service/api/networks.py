@@ -31,7 +31,7 @@ from gsid_service.api.problems import Problem, answers
 from gsid_service.app import Service
 from gsid_service.ingest.wire import InvalidSnapshot, dump_entity, dump_fact, read_facts
 from gsid_service.records import FactKey
-from gsid_service.schema import SCHEMA, Group
+from gsid_service.schema import BGP_ROUTE, LOCAL_PREF, SCHEMA, Group
 from gsid_service.store import approvals, networks, scores, snapshots
 from gsid_service.store.networks import Network
 from gsid_service.store.tokens import Token
@@ -134,7 +134,7 @@ async def list_scores(
         Query(max_length=20, description="Scores that include this snapshot.", examples=["s1042"]),
     ] = None,
     least: Annotated[float, Query(alias="min", ge=0, le=1, description="Least score.")] = 0,
-    parameter: Annotated[str | None, Query(max_length=64, examples=["local_pref"])] = None,
+    parameter: Annotated[str | None, Query(max_length=64, examples=[LOCAL_PREF.name])] = None,
     wait: Annotated[
         float, Query(ge=0, le=WAIT_AT_MOST, description="Seconds to wait for that snapshot.")
     ] = 0,
@@ -204,9 +204,9 @@ def score_history(
     request: Request,
     who: Reader,
     network: Name,
-    predicate: Annotated[str, Query(max_length=64, examples=["bgp_route"])],
+    predicate: Annotated[str, Query(max_length=64, examples=[BGP_ROUTE.name])],
     arg: Annotated[list[str], Query(max_length=8, examples=[["AS65101@R3", "203.0.113.0/24"]])],
-    parameter: Annotated[str, Query(max_length=64, examples=["local_pref"])],
+    parameter: Annotated[str, Query(max_length=64, examples=[LOCAL_PREF.name])],
     limit: Limit = 100,
 ) -> Page[ScoreLine]:
     """The score of one value over time, the newest first."""

@@ -150,7 +150,7 @@ def list_intents(
         {
             "intent": _named(i),
             "holds": i["holds"],
-            "origin": i["origin"],
+            "source": i["source"],
         }
         for i in found
     ]
