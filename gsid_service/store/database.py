@@ -45,7 +45,10 @@ class Database:
             event.listen(self.engine, "connect", _prepare_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
         else:
-            self.engine = create_engine(parsed, pool_pre_ping=True, pool_size=10)
+            encoding = {"client_encoding": "utf8"}
+            self.engine = create_engine(
+                parsed, pool_pre_ping=True, pool_size=10, connect_args=encoding
+            )
         self._writing = threading.Lock()
 
     @contextmanager

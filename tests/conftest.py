@@ -1,0 +1,27 @@
+"""Fixtures that tests of several rooms share."""
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests import postgres
+
+_numbers = count()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    with postgres.server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty database, once of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'gsid.db'}"
+    return postgres.create_database(
+        request.getfixturevalue("postgres_server"), f"test{next(_numbers)}"
+    )
