@@ -14,13 +14,14 @@ from typing import Any, Protocol
 from zlib import decompress
 
 import structlog
+from sqlalchemy.exc import SQLAlchemyError
 
 from gsid_service.alert.decide import Finding, Rules, decide
 from gsid_service.assemble.graph import assemble
-from gsid_service.assemble.merge import Merged, View, extend, merge
+from gsid_service.assemble.merge import Merged, View, as_snapshot, extend, merge
 from gsid_service.config import Settings
 from gsid_service.ingest.inbox import Inbox
-from gsid_service.ingest.wire import parse_snapshot
+from gsid_service.ingest.wire import dump_snapshot, parse_snapshot
 from gsid_service.metrics import Metrics
 from gsid_service.records import Alert, Fact, FactKey, Graph, Intents, Scores, Severity, Status
 from gsid_service.simulate import intents
@@ -29,9 +30,9 @@ from gsid_service.simulate.forwarding import Forwarding, forward
 from gsid_service.simulate.plane import build
 from gsid_service.simulate.reverts import reverts
 from gsid_service.simulate.revise import Rows
-from gsid_service.store import alerts, approvals, networks, scores, snapshots
+from gsid_service.store import alerts, approvals, networks, retention, scores, snapshots
 from gsid_service.store.approvals import Approval, Baseline
-from gsid_service.store.database import Database
+from gsid_service.store.database import Database, packed
 from gsid_service.store.networks import Network
 from gsid_service.store.scores import Score
 from gsid_service.store.snapshots import Chain, Incoming, Receipt
@@ -40,6 +41,8 @@ from gsid_service.verify.proof import Proof, prove
 log = structlog.get_logger()
 SERVICE = "gsid"  # who did what nobody did
 ALWAYS_COMPARE_MED = "always_compare_med"
+LONGEST_CHAIN = 500  # changes laid upon each other before a view is written down whole
+SWEEP_STEPS = 20
 
 
 class Detector(Protocol):
@@ -153,7 +156,7 @@ class Service:
 
     def _cycle(self, network: Network) -> None:
         with self.metrics.stage("merge"):
-            newest, merged = self._merge(network.name)
+            newest, merged = self.merged(network.name)
             baseline, wanted = self._approved(network, merged)
         with self.metrics.stage("simulate"):
             simulated = self._simulate(network, merged, baseline)
@@ -170,7 +173,7 @@ class Service:
             self._save(network, newest, scored, before, after, summary)
         self._publish(network.name, merged, scored, after, summary)
 
-    def _merge(self, name: str) -> tuple[int, Merged]:
+    def merged(self, name: str) -> tuple[int, Merged]:
         """The newest state of all collectors, and the newest snapshot in it."""
         with self.database.read() as connection:
             newest = snapshots.newest(connection, name)
@@ -422,10 +425,43 @@ class Service:
         counted = Counter((alert.severity.value, alert.status.value) for alert in after)
         metrics.show_alerts(name, everything | counted)
 
+    # What time alone asks for
+
     def _sweep(self) -> None:
-        """Look for collectors that fell silent, or came back, since the last look."""
+        """Look for collectors that fell silent, and forget what is too old."""
         with self.database.read() as connection:
-            self.wake(networks.names(connection))
+            names = networks.names(connection)
+        for name in names:
+            try:
+                self._compact(name)
+                self._forget(name)
+            except SQLAlchemyError:
+                log.exception("sweep failed", network=name)
+        self.wake(names)
+
+    def _forget(self, name: str) -> None:
+        """Small steps, each a transaction of its own, and not without end."""
+        kept = self.settings.retention
+        before = self.clock() - timedelta(days=kept.days)
+        for _ in range(SWEEP_STEPS):
+            with self.database.write() as connection:
+                gone = retention.forget_snapshots(connection, name, before, kept.snapshots)
+                gone += retention.forget_history(connection, name, before)
+            if not gone:
+                return
+
+    def _compact(self, name: str) -> None:
+        """A collector that sends changes only, without end, must not cost more and more."""
+        with self.database.read() as connection:
+            found = snapshots.chains(connection, name)
+            long = {c: chain for c, chain in found.items() if chain.length > LONGEST_CHAIN}
+            views = {c: self._view(connection, name, c, chain) for c, chain in long.items()}
+            last = {c: snapshots.chain(connection, name, c, v.sequence) for c, v in views.items()}
+        for collector, view in views.items():
+            number = last[collector][0].number
+            whole = dump_snapshot(as_snapshot(name, view))
+            with self.database.write() as connection:
+                snapshots.compact(connection, number, packed(whole))
 
 
 def _extended(view: View | None, kept: Iterable[snapshots.Kept]) -> View:

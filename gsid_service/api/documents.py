@@ -133,6 +133,33 @@ class ScoreLine(BaseModel):
     snapshot_id: str
 
 
+class GraphFact(FactRef):
+    """A fact of the merged state, with who stated it."""
+
+    params: dict[str, int | str] = Field(examples=[{LOCAL_PREF.name: 80}])
+    collector: str = Field(examples=["rr1"])
+    snapshot_id: str = Field(examples=["s1042"])
+    observed_at: datetime
+    stale: bool
+
+
+class GraphDocument(BaseModel):
+    """The merged state: entities, and the facts that connect them."""
+
+    network: str = Field(examples=[NETWORK])
+    entities: list[dict[str, Any]] = Field(examples=[[{"id": "R1", "kind": "router"}]])
+    facts: list[GraphFact]
+
+
+class Change(BaseModel):
+    """How one fact differs between two states."""
+
+    fact: FactRef
+    what: Literal["added", "removed", "changed"]
+    before: dict[str, int | str] | None = Field(examples=[{LOCAL_PREF.name: 200}])
+    after: dict[str, int | str] | None = Field(examples=[{LOCAL_PREF.name: 80}])
+
+
 class IntentDocument(BaseModel):
     predicate: str = Field(examples=[REACHABLE.name])
     args: list[str] = Field(examples=[["R1", "203.0.113.0/24", "R3"]])

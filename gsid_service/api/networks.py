@@ -14,8 +14,11 @@ from gsid_service.api.documents import (
     ApprovalDocument,
     ApprovalWanted,
     BaselineDocument,
+    Change,
     CollectorDocument,
     FactRef,
+    GraphDocument,
+    GraphFact,
     IntentCount,
     IntentDocument,
     IntentsWanted,
@@ -29,7 +32,13 @@ from gsid_service.api.documents import (
 from gsid_service.api.paging import Cursor, Limit
 from gsid_service.api.problems import Problem, answers
 from gsid_service.app import Service
-from gsid_service.ingest.wire import InvalidSnapshot, dump_entity, dump_fact, read_facts
+from gsid_service.ingest.wire import (
+    InvalidSnapshot,
+    dump_entity,
+    dump_fact,
+    dump_params,
+    read_facts,
+)
 from gsid_service.records import FactKey
 from gsid_service.schema import BGP_ROUTE, LOCAL_PREF, SCHEMA, Group
 from gsid_service.store import approvals, networks, scores, snapshots
@@ -224,6 +233,66 @@ def score_history(
         for line in found
     ]
     return Page(items=items)
+
+
+@router.get("/{network}/graph", responses=READ)
+def get_graph(request: Request, who: Reader, network: Name) -> GraphDocument:
+    """The network as all its collectors see it now."""
+    service = service_of(request)
+    with service.database.read() as connection:
+        known(connection, network, who)
+    _, merged = service.merged(network)
+    facts = [
+        GraphFact(
+            **dump_fact(stated.fact) | {"params": dump_params(stated.fact)},
+            collector=stated.collector,
+            snapshot_id=stated.snapshot_id,
+            observed_at=stated.observed_at,
+            stale=key in merged.stale,
+        )
+        for key, stated in merged.source.items()
+    ]
+    entities = [dump_entity(entity) for entity in merged.entities]
+    return GraphDocument(network=network, entities=entities, facts=facts)
+
+
+@router.get("/{network}/diff", responses=READ)
+def get_diff(
+    request: Request,
+    who: Reader,
+    network: Name,
+    before: Annotated[str, Query(alias="from", max_length=20, examples=["s1041"])],
+    after: Annotated[str, Query(alias="to", max_length=20, examples=["s1042"])],
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Page[Change]:
+    """What changed between the states with two snapshots."""
+    (start,) = paging.decode(cursor, int) or (0,)
+    service = service_of(request)
+    with service.database.read() as connection:
+        known(connection, network, who)
+        for snapshot_id in (before, after):
+            number = snapshot_number(snapshot_id)
+            if snapshots.network_of(connection, number) != network:
+                reason = f"{snapshot_id} is not a snapshot of {network}"
+                raise Problem(404, f"snapshot: {reason}", [("snapshot", reason)])
+    old, new = (
+        {fact.key: fact for fact in service.state_at(network, snapshot_number(s)).facts}
+        for s in (before, after)
+    )
+    changes = [
+        Change(
+            fact=FactRef.of(key),
+            what="added" if key not in old else "removed" if key not in new else "changed",
+            before=dump_params(old[key]) if key in old else None,
+            after=dump_params(new[key]) if key in new else None,
+        )
+        for key in sorted(old.keys() | new.keys())
+        if key not in old or key not in new or old[key].params != new[key].params
+    ]
+    end = max(start, 0) + limit
+    following = paging.encode([end]) if end < len(changes) else None
+    return Page(items=changes[max(start, 0) : end], next=following)
 
 
 @router.get("/{network}/baseline", responses=READ)

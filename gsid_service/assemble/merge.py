@@ -28,6 +28,7 @@ class View:
     """What one collector says of a network."""
 
     collector: str
+    role: str
     sequence: int
     observed_at: datetime
     complete: bool  # whether it rests on a complete snapshot
@@ -56,18 +57,51 @@ class Merged:
     complete: bool = False  # whether every collector has sent a complete view
 
 
-def extend(view: View | None, snapshot: Snapshot, snapshot_id: str) -> View:
+def extend(
+    view: View | None, snapshot: Snapshot, snapshot_id: str, schema: Schema = SCHEMA
+) -> View:
     """The view with the next snapshot laid upon it."""
     at, collector = snapshot.observed_at, snapshot.collector.id
     anew = snapshot.complete or view is None
     entities = {} if anew or view is None else dict(view.entities)
     facts = {} if anew or view is None else dict(view.facts)
     entities |= {entity.id: (entity, at) for entity in snapshot.entities}
-    for key in snapshot.withdrawn:
+    for key in (*snapshot.withdrawn, *_replaced(facts, snapshot, schema)):
         facts.pop(key, None)
     facts |= {fact.key: Stated(fact, at, collector, snapshot_id) for fact in snapshot.facts}
     complete = snapshot.complete or (view is not None and view.complete)
-    return View(collector, snapshot.sequence, at, complete, entities, facts)
+    role, sequence = snapshot.collector.role, snapshot.sequence
+    return View(collector, role, sequence, at, complete, entities, facts)
+
+
+def _replaced(facts: Mapping[FactKey, Stated], snapshot: Snapshot, schema: Schema) -> list[FactKey]:
+    """What a fact takes the place of: an entity may have only one of some facts."""
+    if not facts:
+        return []
+    taken = {
+        (fact.predicate, fact.args[place])
+        for fact in snapshot.facts
+        if (place := schema.fact[fact.predicate].exclusive) is not None
+    }
+    return [
+        key
+        for key in facts
+        if (place := schema.fact[key.predicate].exclusive) is not None
+        and (key.predicate, key.args[place]) in taken
+    ]
+
+
+def as_snapshot(network: str, view: View) -> Snapshot:
+    """The view written down whole, as its collector could have sent it."""
+    return Snapshot(
+        network=network,
+        collector=Collector(view.collector, view.role),
+        sequence=view.sequence,
+        observed_at=view.observed_at,
+        complete=True,
+        entities=tuple(entity for entity, _ in view.entities.values()),
+        facts=tuple(stated.fact for stated in view.facts.values()),
+    )
 
 
 def merge(views: Iterable[View], silent: Collection[str] = (), schema: Schema = SCHEMA) -> Merged:

@@ -388,12 +388,15 @@ def dump_fact(fact: Fact, schema: Schema = SCHEMA) -> dict[str, Any]:
     kind = schema.fact[fact.predicate]
     document: dict[str, Any] = {"predicate": fact.predicate, "args": list(fact.args)}
     if fact.params:
-        document["params"] = {
-            name: _symbol(kind.parameter(name), value) for name, value in fact.params.items()
-        }
+        document["params"] = dump_params(fact, schema)
     if kind.group is Group.INTENT:
         document["holds"] = fact.holds
     return document
+
+
+def dump_params(fact: Fact, schema: Schema = SCHEMA) -> dict[str, int | str]:
+    kind = schema.fact[fact.predicate]
+    return {name: _symbol(kind.parameter(name), value) for name, value in fact.params.items()}
 
 
 def _symbol(parameter: Parameter | None, value: int) -> int | str:

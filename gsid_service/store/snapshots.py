@@ -165,6 +165,13 @@ def chain(
     return [Kept(*row) for row in kept]
 
 
+def compact(connection: Connection, number: int, body: bytes) -> None:
+    """Let a snapshot stand for all of its collector up to it: its body is a complete view now."""
+    connection.execute(
+        update(snapshots).where(snapshots.c.number == number).values(complete=True, body=body)
+    )
+
+
 def newest(connection: Connection, network: str) -> int:
     """The number of the newest snapshot of a network, 0 for none."""
     found = select(func.max(snapshots.c.number)).where(snapshots.c.network == network)

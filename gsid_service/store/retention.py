@@ -1,0 +1,54 @@
+"""Retention: history goes by age and number, in small steps that never hold up who else writes."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Table, delete, select
+
+from gsid_service.records import Status
+from gsid_service.store.snapshots import chains
+from gsid_service.store.tables import alert_events, alerts, score_history, snapshots
+
+STEP = 200  # rows of one transaction
+
+
+def forget_snapshots(
+    connection: Connection, network: str, before: datetime, at_most: int, step: int = STEP
+) -> int:
+    """Delete some snapshots that are too old or too many; never one that a view rests on."""
+    of_network = snapshots.c.network == network
+    newest = select(snapshots.c.number).where(of_network).order_by(snapshots.c.number.desc())
+    kept = connection.scalar(newest.offset(at_most - 1).limit(1)) or 0
+    needed = chains(connection, network)
+    beyond = (snapshots.c.received_at < before) | (snapshots.c.number < kept)
+    deleted = 0
+    for collector, chain in needed.items():
+        mine = of_network & (snapshots.c.collector == collector)
+        old = mine & (snapshots.c.sequence < chain.first) & beyond
+        deleted += _delete(connection, snapshots, old, step - deleted)
+    return deleted
+
+
+def forget_history(connection: Connection, network: str, before: datetime, step: int = STEP) -> int:
+    """Delete some lines of scores, and some resolved alerts, that are too old."""
+    old_scores = (score_history.c.network == network) & (score_history.c.at < before)
+    deleted = _delete(connection, score_history, old_scores, step)
+    over = (
+        (alerts.c.network == network)
+        & (alerts.c.status == Status.RESOLVED.value)
+        & (alerts.c.last_seen < before)
+    )
+    gone = list(connection.scalars(select(alerts.c.number).where(over).limit(step)))
+    if gone:
+        connection.execute(delete(alert_events).where(alert_events.c.alert.in_(gone)))
+        connection.execute(delete(alerts).where(alerts.c.number.in_(gone)))
+    return deleted + len(gone)
+
+
+def _delete(connection: Connection, table: Table, where: Any, limit: int) -> int:
+    if limit <= 0:
+        return 0
+    numbers = list(connection.scalars(select(table.c.number).where(where).limit(limit)))
+    if numbers:
+        connection.execute(delete(table).where(table.c.number.in_(numbers)))
+    return len(numbers)
