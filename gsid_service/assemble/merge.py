@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from gsid_service.records import Entity, Fact, FactKey, Snapshot
+from gsid_service.records import Collector, Entity, Fact, FactKey, Snapshot
 from gsid_service.schema import SCHEMA, Schema
 
 
