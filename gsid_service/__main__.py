@@ -311,7 +311,7 @@ def study(
     seeds: Annotated[int, typer.Option(min=1, max=3, help="How many of the three seeds.")] = 3,
     steps: Annotated[int | None, typer.Option(min=1, help="Fewer, to try it out.")] = None,
 ) -> None:
-    """Compare GSID with the paper's rivals, and vary its shape: 36 training runs, hours of work."""
+    """Compare GSID with the paper's rivals, and vary its shape: 37 training runs, hours of work."""
     from gsid_service.train import study as runs
 
     plots = _plots()

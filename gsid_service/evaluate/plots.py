@@ -77,16 +77,17 @@ def study(runs: Documents, unlearned: Documents, folder: Path) -> None:
         convergence(there, folder / f"convergence-{100 * rate:.0f}.svg")
     rows = [row for run in compared if run["rate"] == full for row in run["rows"]]
     by_rate([*rows, *unlearned], folder / "rates.svg")
-    usual = [run for run in compared if (run["method"], run["rate"]) == ("gsid", full)]
+    usual = [run for run in runs if run["method"] == USUAL]
     groups = {
         title: [run | {"method": f"{key} = {value}"} for run in usual]
-        + [run for run in runs if run["method"].startswith(f"{key} =")]
+        + [run for run in runs if run["method"].startswith(f"{key} =") and run not in usual]
         for key, (title, value) in VARIED.items()
     }
     sensitivity(groups, PARAMETERS[0], folder / "sensitivity.svg")
     (folder / "study.json").write_text(json.dumps({"runs": runs, "diff": unlearned}) + "\n")
 
 
+USUAL = "n = 128"  # and eight heads, two layers
 VARIED = {"n": ("width n", 128), "H": ("heads H", 8), "L": ("layers L", 2)}
 
 

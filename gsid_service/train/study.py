@@ -28,6 +28,7 @@ from gsid_service.train.training import Plan, train
 SEEDS = (0, 1, 2)
 RATES = (0.4, 0.2)  # that are trained on
 SHAPES = {
+    "n = 128": Shape(),
     "n = 64": Shape(width=64),
     "n = 256": Shape(width=256),
     "H = 4": Shape(heads=4),
