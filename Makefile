@@ -34,6 +34,7 @@ test: $(READY) ## all tests
 bench: $(READY) ## measure, against what is named beside each figure
 	$(BIN)/gsid bench simulate
 	$(BIN)/gsid bench score
+	$(BIN)/gsid bench serve
 
 results: $(READY) ## train and measure all that docs/results.md shows; hours, and goes on where it was
 	$(BIN)/gsid train shipped --out build/shipped
@@ -44,6 +45,7 @@ results: $(READY) ## train and measure all that docs/results.md shows; hours, an
 
 docs: $(READY) ## write the generated files under docs/ anew
 	$(BIN)/gsid schema > docs/snapshot.schema.json
+	$(BIN)/gsid settings > docs/gsid.toml
 
 clean: ## remove what the other targets made
 	rm -rf .venv build .hypothesis .pytest_cache .mypy_cache .ruff_cache *.egg-info

@@ -31,6 +31,7 @@ bench = typer.Typer(
 )
 app.add_typer(bench, name="bench")
 app.command()(daemon.serve)
+app.command()(daemon.settings)
 app.command()(daemon.migrate)
 app.add_typer(daemon.token, name="token")
 for speak in (client.push, client.status, client.alerts, client.ack):
@@ -352,6 +353,12 @@ def bench_simulate(as_json: AsJson = False) -> None:
 def bench_score(as_json: AsJson = False) -> None:
     """The model, against the same function from stock torch-geometric layers."""
     _bench("score", as_json)
+
+
+@bench.command("serve")
+def bench_serve(as_json: AsJson = False) -> None:
+    """The service under load: acknowledgements, time to an alert, memory."""
+    _bench("serve", as_json)
 
 
 def _bench(name: str, as_json: bool) -> None:

@@ -164,6 +164,26 @@ def load(
         raise BadSettings("\n".join(_line(e, origin) for e in error.errors())) from None
 
 
+def sample() -> str:
+    """A file with every setting at its default, each with what it means."""
+    lines = ["# Every setting, at its default."]
+    for section, field in Settings.model_fields.items():
+        lines.append(f"\n[{section}]")
+        kind = field.annotation
+        fields = kind.model_fields if isinstance(kind, type) and issubclass(kind, Section) else {}
+        for key, about in fields.items():
+            lines.append(f"# {about.description}")
+            value = about.get_default()
+            lines.append(f"# {key} =" if value is None else f"{key} = {_toml(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else f'"{value}"'
+
+
 def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text())

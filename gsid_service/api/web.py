@@ -10,9 +10,10 @@ from typing import Any
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
+from fastapi.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gsid_service.api import alerts, ingest, networks, problems
+from gsid_service.api import alerts, ingest, networks, problems, reference
 from gsid_service.api.access import Gate, Operator, Reader
 from gsid_service.api.documents import Health, ModelDocument, Page, Reloaded
 from gsid_service.api.problems import Problem, ProblemDocument, answer, answers
@@ -26,7 +27,7 @@ HEADERS = {
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'",
 }
 Reload = Callable[[], Reloaded]
 
@@ -40,7 +41,9 @@ def create(service: Service, gate: Gate, version: str, reload: Reload) -> FastAP
         yield
         await asyncio.to_thread(service.stop)
 
-    app = FastAPI(title="GSID service", version=version, lifespan=lifespan, redoc_url=None)
+    app = FastAPI(
+        title="GSID service", version=version, lifespan=lifespan, docs_url=None, redoc_url=None
+    )
     app.state.service, app.state.gate, app.state.reload = service, gate, reload
     problems.install(app)
     app.include_router(ingest.router)
@@ -66,6 +69,10 @@ def _add_operations(app: FastAPI) -> None:
         service.metrics.queue.set(len(service.inbox))
         kind = "text/plain; version=0.0.4; charset=utf-8"
         return Response(service.metrics.text(), media_type=kind)
+
+    @app.get("/docs", include_in_schema=False)
+    def docs() -> HTMLResponse:
+        return HTMLResponse(reference.page(app.openapi()))
 
     @app.get("/-/healthy", tags=["operations"])
     def healthy() -> Health:

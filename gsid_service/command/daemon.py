@@ -34,9 +34,9 @@ def serve(
 ) -> None:
     """Run the service."""
     flags = {"server.host": host, "server.port": port, "server.insecure": insecure}
-    settings = _settings(config_file, flags)
+    found = _settings(config_file, flags)
     if check_config:
-        OUT.print_json(settings.model_dump_json())
+        OUT.print_json(found.model_dump_json())
         return
     from gsid_service.score.scorer import BadModel
     from gsid_service.serve import Refused
@@ -46,11 +46,16 @@ def serve(
         return config.load(config_file, os.environ, flags)
 
     try:
-        run(settings, read_again, version("gsid-service"))
+        run(found, read_again, version("gsid-service"))
     except BadModel as error:
         refuse(f"model.folder: {error}")
     except (BadSettings, BadDatabase, Refused) as error:
         refuse(str(error))
+
+
+def settings() -> None:
+    """Print a settings file with every setting at its default."""
+    typer.echo(config.sample(), nl=False)
 
 
 def migrate(config_file: ConfigFile = None) -> None:
@@ -128,8 +133,8 @@ def _settings(file: Path | None, flags: dict[str, Any] | None = None) -> Setting
 
 
 def _database(file: Path | None, migrate: bool | None = None) -> Database:
-    settings = _settings(file).database
+    found = _settings(file).database
     try:
-        return connect(settings.url, settings.migrate if migrate is None else migrate)
+        return connect(found.url, found.migrate if migrate is None else migrate)
     except BadDatabase as error:
         refuse(str(error))

@@ -1,0 +1,240 @@
+"""`gsid bench serve`: a real server in a process of its own, loaded from this one over loopback."""
+
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+from gsid_service.bench.figure import Figure
+from gsid_service.evaluate import settings
+from gsid_service.evaluate.splits import SPLITS
+from gsid_service.ingest.wire import dump_snapshot
+from gsid_service.records import Collector, Fact, Snapshot
+from gsid_service.schema import BGP_ROUTE, LOCAL_PREF, ROUTERS
+from gsid_service.score.scorer import load, use_cores
+from gsid_service.simulate.cases import Case
+
+MODEL = Path("models/gsid-1")
+ROUTERS_WANTED = 23
+SENDERS = 8
+SECONDS = 10.0
+PACE = 100  # a second
+ALERTS = 20
+MINUTE, HOUR = 60, 3600  # snapshots, at one a second
+ALLOWED_ACK, ALLOWED_ALERT, WANTED_RATE = 0.05, 1.0, 300
+JSON = {"Content-Type": "application/json"}
+
+
+def measure() -> Iterator[Figure]:
+    """Acknowledgements a second, their 99th percentile, POST to alert, and memory."""
+    case = _case()
+    with tempfile.TemporaryDirectory() as folder, _server(Path(folder)) as (port, process):
+        yield _acknowledged(port, case)
+        yield _paced(port, case)
+        yield _to_alert(port, case)
+    with tempfile.TemporaryDirectory() as folder, _server(Path(folder)) as (port, process):
+        yield _memory(port, case, process.pid)
+
+
+def _case() -> Case:
+    names = {kind.name for kind in ROUTERS}
+    cases = (SPLITS["standard"].case("bench", index) for index in range(1000))
+    return next(c for c in cases if sum(e.kind in names for e in c.entities) == ROUTERS_WANTED)
+
+
+@contextmanager
+def _server(folder: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    environment = {
+        **os.environ,
+        "GSID_DATABASE_URL": f"sqlite:///{folder / 'bench.db'}",
+        "GSID_MODEL_FOLDER": str(MODEL.absolute()),
+        "GSID_LOG_LEVEL": "warning",
+    }
+    command = [sys.executable, "-m", "gsid_service", "serve", "--port", str(port)]
+    process = subprocess.Popen(command, env=environment)  # noqa: S603 (our own program)
+    try:
+        _wait_until(lambda: _is_ready(port), 60, "the server is not ready")
+        yield port, process
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        return _ask(HTTPConnection("127.0.0.1", port, timeout=5), "GET", "/-/ready")[0] == 200
+    except OSError:
+        return False
+
+
+def _wait_until(is_true: Callable[[], bool], seconds: float, problem: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        if time.monotonic() > deadline:
+            raise TimeoutError(problem)
+        time.sleep(0.005)
+
+
+def _ask(
+    connection: HTTPConnection, method: str, path: str, body: bytes | None = None
+) -> tuple[int, Any]:
+    connection.request(method, path, body, JSON if body else {})
+    answer = connection.getresponse()
+    content = answer.read()
+    return answer.status, json.loads(content) if content.startswith((b"{", b"[")) else None
+
+
+class _Sender:
+    """One collector of one network, on a connection of its own."""
+
+    def __init__(self, port: int, case: Case, network: str) -> None:
+        self.connection = HTTPConnection("127.0.0.1", port, timeout=60)
+        self.network, self.case, self.sequence = network, case, 0
+        self.body = self._body(case.facts)
+
+    def _body(self, facts: tuple[Fact, ...]) -> str:
+        collector = Collector("rr1", "route_reflector")
+        now = datetime.now(UTC)
+        view = Snapshot(self.network, collector, 0, now, True, self.case.entities, facts)
+        return json.dumps(dump_snapshot(view)).replace('"sequence": 0', '"sequence": %d')
+
+    def send(self, body: str | None = None) -> str:
+        self.sequence += 1
+        text = (body or self.body) % self.sequence
+        status, answer = _ask(self.connection, "POST", "/ingest", text.encode())
+        if status != 202:
+            raise RuntimeError(f"the server answered {status}: {answer}")
+        return str(answer["snapshot_id"])
+
+    def faulty(self) -> str:
+        """The body with one local preference that moves traffic."""
+        slot = next(i for i, f in enumerate(self.case.facts) if f.predicate == BGP_ROUTE.name)
+        fact = self.case.facts[slot]
+        value = 0 if fact.params[LOCAL_PREF.name] > 4 else 9
+        wrong = fact._replace(params={**fact.params, LOCAL_PREF.name: value})
+        return self._body((*self.case.facts[:slot], wrong, *self.case.facts[slot + 1 :]))
+
+    def scored(self) -> str | None:
+        _, found = _ask(self.connection, "GET", f"/api/v1/networks/{self.network}")
+        return None if found is None else found.get("scored_snapshot")
+
+
+def _acknowledged(port: int, case: Case) -> Figure:
+    """Several senders as fast as they can, while the cycle scores what comes in."""
+    counts = [0] * SENDERS
+    until = time.perf_counter() + SECONDS
+
+    def run(place: int) -> None:
+        sender = _Sender(port, case, f"as{65000 + place}")
+        while time.perf_counter() < until:
+            sender.send()
+            counts[place] += 1
+
+    threads = [threading.Thread(target=run, args=(place,)) for place in range(SENDERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if _Sender(port, case, "as65000").scored() is None:
+        raise RuntimeError("nothing was scored meanwhile")
+    rate = sum(counts) / SECONDS
+    name = f"snapshots of {ROUTERS_WANTED} routers acknowledged while scoring"
+    return Figure(name, rate, "1/s", f"{WANTED_RATE} wanted", rate / WANTED_RATE)
+
+
+def _paced(port: int, case: Case) -> Figure:
+    """100 a second from four connections; how long the slowest hundredth waits."""
+    delays: list[float] = []
+    lock, senders = threading.Lock(), 4
+    begun = time.perf_counter() + 0.1
+
+    def run(place: int) -> None:
+        sender = _Sender(port, case, f"as{65100 + place}")
+        for turn in range(int(SECONDS * PACE / senders)):
+            due = begun + (turn * senders + place) / PACE
+            time.sleep(max(0.0, due - time.perf_counter()))
+            sender.send()
+            with lock:
+                delays.append(time.perf_counter() - due)  # a late start counts, too
+
+    threads = [threading.Thread(target=run, args=(place,)) for place in range(senders)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    slow = statistics.quantiles(delays, n=100)[98]
+    name = f"acknowledgement at {PACE} a second, 99th percentile"
+    return Figure(name, slow, "s", f"{ALLOWED_ACK} s allowed", ALLOWED_ACK / slow)
+
+
+def _to_alert(port: int, case: Case) -> Figure:
+    """From POST to an alert that `GET /alerts` shows; the value is wrong and right in turns."""
+    sender = _Sender(port, case, "as65200")
+    snapshot = sender.send()
+    _wait_until(lambda: sender.scored() == snapshot, 30, "the first snapshot is not scored")
+    faulty, waits = sender.faulty(), []
+    path = f"/api/v1/alerts?network={sender.network}&status=firing"
+
+    def firing() -> bool:
+        return bool(_ask(sender.connection, "GET", path)[1]["items"])
+
+    for _ in range(ALERTS):
+        begun = time.perf_counter()
+        sender.send(faulty)
+        _wait_until(firing, 30, "no alert")
+        waits.append(time.perf_counter() - begun)
+        sender.send()
+        _wait_until(lambda: not firing(), 30, "the alert does not resolve")
+    middle = statistics.median(waits)
+    bare = _forward_seconds(case)
+    return Figure("from POST to alert, median", middle, "s", f"model {bare:.4f} s", bare / middle)
+
+
+def _forward_seconds(case: Case) -> float:
+    """The model alone, on the same network."""
+    use_cores(1)
+    scorer = load(MODEL)
+    case = replace(case, baseline=(case.entities, case.facts))
+    graph = settings.in_operation(case).graph
+    times = []
+    for _ in range(10):
+        begun = time.perf_counter()
+        scorer(graph)
+        times.append(time.perf_counter() - begun)
+    return min(times)
+
+
+def _memory(port: int, case: Case, pid: int) -> Figure:
+    """Resident memory after a minute's worth of snapshots, and after an hour's."""
+    sender = _Sender(port, case, "as65300")
+    resident = []
+    for goal in (MINUTE, HOUR):
+        snapshot = ""
+        while sender.sequence < goal:
+            snapshot = sender.send()
+        _wait_until(lambda s=snapshot: sender.scored() == s, 60, "not scored")  # type: ignore[misc]
+        resident.append(_resident(pid))
+    after_minute, after_hour = resident
+    against = f"{after_minute / 1e6:.0f} MB after {MINUTE} snapshots"
+    name = f"memory after {HOUR} snapshots"
+    return Figure(name, after_hour / 1e6, "MB", against, after_minute / after_hour)
+
+
+def _resident(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/statm").read_text().split()
+    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
