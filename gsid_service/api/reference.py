@@ -5,7 +5,7 @@ from html import escape
 from typing import Any
 
 STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2330}
+body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;color:#1c2330}
 h2{margin-top:2.5rem;border-bottom:1px solid #ccd3dd}
 summary{cursor:pointer;padding:.35rem 0}
 code,pre{font:13px/1.45 ui-monospace,monospace}
