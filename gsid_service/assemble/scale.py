@@ -31,8 +31,8 @@ class Scaled(NamedTuple):
     has_reference: BoolArray
     equal: BoolArray
     exchanged: BoolArray  # changed, and another fact changed the other way: two values swapped
-    changed: Numbers  # the share of the network's values of this parameter that changed
-    changes: Numbers  # and their number, as a logarithm
+    changed: Numbers  # the share of the network's values of each parameter that changed
+    changes: Numbers  # and their number, as a logarithm; both the same for every fact
 
 
 def scale(graph: Graph, schema: Schema = SCHEMA) -> Scaled:
@@ -62,8 +62,8 @@ def scale(graph: Graph, schema: Schema = SCHEMA) -> Scaled:
         has_reference=has_reference,
         equal=equal,
         exchanged=_exchanged(observed, reference, differs),
-        changed=np.where(applies, share, 0).astype(np.float32),
-        changes=np.where(applies, np.log1p(count), 0).astype(np.float32),
+        changed=np.broadcast_to(share, applies.shape).astype(np.float32),
+        changes=np.broadcast_to(np.log1p(count), applies.shape).astype(np.float32),
     )
 
 

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from gsid_service.assemble.scale import Scaled, scale
-from gsid_service.records import EVIDENCE, FloatArray, Graph, IntArray, Revert
-from gsid_service.schema import SCHEMA, Schema
+from gsid_service.records import EVIDENCE, OUTCOMES, FloatArray, Graph, IntArray, Revert
+from gsid_service.schema import SCHEMA, Group, Schema
 
+OUTCOMES_AT = [EVIDENCE.index(f"observed {outcome}") for outcome in OUTCOMES]
 BLOCK = 512  # rows that are worked on together: what is made of them stays in a core's cache
 
 
@@ -121,7 +122,7 @@ def collate(graphs: Sequence[Graph], vocabulary: Vocabulary, schema: Schema = SC
     facts = np.concatenate([r[len(g.entities) :] for r, g in zip(rows, graphs, strict=True)])
     heads = np.concatenate([r[: len(g.entities)] for r, g in zip(rows, graphs, strict=True)])
     scaled = Scaled(*map(np.concatenate, zip(*(scale(g, schema) for g in graphs), strict=True)))
-    counts = np.concatenate([_counts(graph) for graph in graphs])[order]
+    counts = np.concatenate([_counts(graph, schema) for graph in graphs])[order]
     read = np.flatnonzero(scaled.applies[order].any(axis=1))
     return Batch(
         categories=torch.from_numpy(np.concatenate((heads, facts[order]))),
@@ -137,14 +138,19 @@ def collate(graphs: Sequence[Graph], vocabulary: Vocabulary, schema: Schema = SC
     )
 
 
-def _counts(graph: Graph) -> FloatArray:
-    """[F, C]: all that is known of a fact beside its values."""
-    return np.hstack((graph.evidence, graph.reverts.reshape(len(graph.facts), -1)))
+def _counts(graph: Graph, schema: Schema) -> FloatArray:
+    """[F, C]: all that is known of a fact beside its values, and how all intents fare."""
+    facts = len(graph.facts)
+    is_intent = [schema.fact[key.predicate].group is Group.INTENT for key in graph.facts]
+    fare = graph.evidence[is_intent][:, OUTCOMES_AT].sum(axis=0)
+    everybody = np.broadcast_to(fare, (facts, len(fare)))
+    return np.hstack((graph.evidence, graph.reverts.reshape(facts, -1), everybody))
 
 
 def counts(schema: Schema) -> int:
     """C, how many counts a fact has."""
-    return len(EVIDENCE) + len(schema.monitored) * (1 + len(Revert._fields))
+    tried = len(schema.monitored) * (1 + len(Revert._fields))
+    return len(EVIDENCE) + tried + len(OUTCOMES_AT)
 
 
 def _arguments(graph: Graph, offset: int, roles: int) -> IntArray:
