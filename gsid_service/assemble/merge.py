@@ -109,6 +109,7 @@ def merge(views: Iterable[View], silent: Collection[str] = (), schema: Schema = 
     views = sorted(views, key=lambda view: view.collector)
     entities = _entities(views)
     kinds = {name: entity.kind for name, entity in entities.items()}
+    allowed = {f.name: [{k.name for k in role.kinds} for role in f.roles] for f in schema.facts}
     told: dict[FactKey, list[Stated]] = {}
     for view in views:
         for key, stated in view.facts.items():
@@ -117,12 +118,16 @@ def merge(views: Iterable[View], silent: Collection[str] = (), schema: Schema = 
     conflicts: list[Conflict] = []
     for key, versions in told.items():
         versions.sort(key=lambda stated: (stated.observed_at, stated.collector), reverse=True)
-        if _fits(key, kinds, schema):
+        if _fits(key, kinds, allowed):
             source[key] = versions[0]
-            conflicts += _disagreements(key, versions)
+            conflicts += _disagreements(key, versions, schema)
         else:
             reason = "an entity of it is of another kind to a newer observation"
             conflicts.append(Conflict(key, None, (), reason))
+    for key, better in _displaced(source, schema).items():
+        del source[key]
+        reason = f"{better} is the newer observation, and only one of the two can be"
+        conflicts.append(Conflict(key, None, (), reason))
     return Merged(
         entities=tuple(entities.values()),
         facts=tuple(stated.fact for stated in source.values()),
@@ -145,19 +150,32 @@ def _entities(views: Iterable[View]) -> dict[str, Entity]:
     return {name: newest[name][2] for name in sorted(newest)}
 
 
-def _fits(key: FactKey, kinds: Mapping[str, str], schema: Schema) -> bool:
-    roles = schema.fact[key.predicate].roles
-    return all(
-        kinds.get(arg) in {kind.name for kind in role.kinds}
-        for arg, role in zip(key.args, roles, strict=True)
-    )
+def _fits(key: FactKey, kinds: Mapping[str, str], allowed: Mapping[str, list[set[str]]]) -> bool:
+    pairs = zip(key.args, allowed[key.predicate], strict=True)
+    return all(kinds.get(arg) in fitting for arg, fitting in pairs)
 
 
-def _disagreements(key: FactKey, versions: list[Stated]) -> Iterable[Conflict]:
-    counts = versions[0].fact.params
-    for parameter in counts:
-        values = [
-            (s.collector, s.fact.params[parameter]) for s in versions if parameter in s.fact.params
+def _disagreements(key: FactKey, versions: list[Stated], schema: Schema) -> Iterable[Conflict]:
+    if all(stated.fact.params == versions[0].fact.params for stated in versions):
+        return
+    for parameter in schema.fact[key.predicate].parameters:
+        said = [
+            (s.collector, s.fact.params.get(parameter.name, parameter.default)) for s in versions
         ]
+        values = tuple((collector, value) for collector, value in said if value is not None)
         if len({value for _, value in values}) > 1:
-            yield Conflict(key, parameter, tuple(values), "collectors differ; the newer counts")
+            yield Conflict(key, parameter.name, values, "collectors differ; the newer counts")
+
+
+def _displaced(source: Mapping[FactKey, Stated], schema: Schema) -> dict[FactKey, FactKey]:
+    """Facts of which an entity may have only one, and the newer ones that stand instead."""
+    newest: dict[tuple[str, str], FactKey] = {}
+    displaced: dict[FactKey, FactKey] = {}
+    for key in sorted(source, key=lambda k: (source[k].observed_at, source[k].collector, k)):
+        place = schema.fact[key.predicate].exclusive
+        if place is not None:
+            before = newest.get((key.predicate, key.args[place]))
+            if before is not None:
+                displaced[before] = key
+            newest[key.predicate, key.args[place]] = key
+    return displaced
