@@ -35,7 +35,7 @@ from gsid_service.store.approvals import Approval, Baseline
 from gsid_service.store.database import Database, packed
 from gsid_service.store.networks import Network
 from gsid_service.store.scores import Score
-from gsid_service.store.snapshots import Chain, Incoming, Receipt
+from gsid_service.store.snapshots import Chain, Incoming, Kept, Receipt
 from gsid_service.verify.proof import Proof, prove
 
 log = structlog.get_logger()
@@ -157,7 +157,7 @@ class Service:
     def _cycle(self, network: Network) -> None:
         with self.metrics.stage("merge"):
             newest, merged = self.merged(network.name)
-            baseline, wanted = self._approved(network, merged)
+            baseline, wanted = self._approved(network)
         with self.metrics.stage("simulate"):
             simulated = self._simulate(network, merged, baseline)
         with self.metrics.stage("assemble"):
@@ -220,15 +220,13 @@ class Service:
             return None
         now = self.clock()
         with self.database.write() as connection:
-            approvals.approve(
+            approved = approvals.approve(
                 connection,
                 *(network.name, state.entities, state.facts, now, who),
                 provisional=False,
                 snapshot=newest if number is None else number,
+                collectors=sorted({stated.collector for stated in state.source.values()}),
             )
-            approved = approvals.baseline(connection, network.name)
-            if approved is None:
-                raise LookupError(f"{network.name} has no baseline")
             wanted = approvals.wanted(connection, network.name)
             derived = wanted._replace(derived=self.derive(network, approved))
             approvals.want(connection, network.name, derived, now, who)
@@ -236,47 +234,40 @@ class Service:
         self.wake([network.name])
         return approved.approval
 
-    def _approved(self, network: Network, merged: Merged) -> tuple[Baseline | None, Intents]:
-        """The baseline and the intents; the first complete view is approved provisionally."""
+    def _approved(self, network: Network) -> tuple[Baseline | None, Intents]:
+        """The baseline and the intents; what collectors first saw is approved provisionally."""
         with self.database.read() as connection:
             baseline = approvals.baseline(connection, network.name)
             wanted = approvals.wanted(connection, network.name)
-        if not merged.complete or (baseline and not baseline.approval.provisional):
+            first = snapshots.first_complete(connection, network.name)
+        known = set(baseline.approval.collectors) if baseline else set()
+        fresh = [kept for kept in first if kept.collector not in known]
+        if not fresh or (baseline and not baseline.approval.provisional):
             return baseline, wanted
-        known = {fact.key for fact in baseline.facts} if baseline else set()
-        fresh = [fact for fact in merged.facts if fact.key not in known]
-        if baseline and not fresh:
-            return baseline, wanted
-        return self._provide(network, merged, baseline, fresh, wanted)
+        return self._provide(network, baseline, fresh, wanted)
 
     def _provide(
-        self,
-        network: Network,
-        merged: Merged,
-        baseline: Baseline | None,
-        fresh: Sequence[Fact],
-        wanted: Intents,
+        self, network: Network, before: Baseline | None, fresh: Sequence[Kept], wanted: Intents
     ) -> tuple[Baseline, Intents]:
-        """Approve, for the time being, what is new, as a second collector's first view."""
-        facts = (*(baseline.facts if baseline else ()), *fresh)
-        there = {arg for fact in facts for arg in fact.args}
-        older = baseline.entities if baseline else ()
-        entities = {e.id: e for e in older if e.id in there} | {e.id: e for e in merged.entities}
+        """Approve, for the time being, the first complete view of each collector."""
+        state = merge(_extended(None, [kept]) for kept in fresh)
+        facts = {fact.key: fact for fact in state.facts}
+        entities = {entity.id: entity for entity in state.entities}
+        collectors = [kept.collector for kept in fresh]
+        if before:
+            facts |= {fact.key: fact for fact in before.facts}
+            entities |= {entity.id: entity for entity in before.entities}
+            collectors += before.approval.collectors
         now = self.clock()
         with self.database.write() as connection:
-            if baseline:
-                approvals.extend(connection, baseline.approval.number, entities.values(), facts)
-            else:
-                approvals.approve(
-                    connection,
-                    *(network.name, entities.values(), facts, now, SERVICE),
-                    provisional=True,
-                )
-            approved = approvals.baseline(connection, network.name)
-            if approved is None:
-                raise LookupError(f"{network.name} has no baseline")
-            derived = self.derive(network, approved)
-            wanted = wanted._replace(derived=derived)
+            approved = approvals.approve(
+                connection,
+                *(network.name, entities.values(), facts.values(), now, SERVICE),
+                provisional=True,
+                snapshot=max(kept.number for kept in fresh),
+                collectors=collectors,
+            )
+            wanted = wanted._replace(derived=self.derive(network, approved))
             approvals.want(connection, network.name, wanted, now, SERVICE)
         return approved, wanted
 
@@ -464,7 +455,7 @@ class Service:
                 snapshots.compact(connection, number, packed(whole))
 
 
-def _extended(view: View | None, kept: Iterable[snapshots.Kept]) -> View:
+def _extended(view: View | None, kept: Iterable[Kept]) -> View:
     """A view with more snapshots laid upon it; there is at least one."""
     for one in kept:
         view = extend(view, parse_snapshot(decompress(one.body)), f"s{one.number}")

@@ -205,7 +205,7 @@ class ApprovalDocument(BaseModel):
     approved_at: datetime
     approved_by: str = Field(examples=["noc"])
     provisional: bool
-    snapshot_id: str | None = Field(examples=["s1042"])
+    snapshot_id: str = Field(examples=["s1042"])
 
     @classmethod
     def of(cls, approval: Approval) -> "ApprovalDocument":
@@ -214,7 +214,7 @@ class ApprovalDocument(BaseModel):
             approved_at=approval.approved_at,
             approved_by=approval.approved_by,
             provisional=approval.provisional,
-            snapshot_id=f"s{approval.snapshot}" if approval.snapshot else None,
+            snapshot_id=f"s{approval.snapshot}",
         )
 
 

@@ -1,6 +1,6 @@
 """What the operator approved: baselines, each with who and when, and intents."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -21,7 +21,8 @@ class Approval(NamedTuple):
     approved_at: datetime
     approved_by: str
     provisional: bool
-    snapshot: int | None
+    snapshot: int
+    collectors: Sequence[str]  # whose views it was made of
 
 
 class Baseline(NamedTuple):
@@ -38,26 +39,21 @@ def approve(
     now: datetime,
     who: str,
     provisional: bool,
-    snapshot: int | None = None,
-) -> None:
-    connection.execute(
-        baselines.insert().values(
-            network=network,
-            approved_at=now,
-            approved_by=who,
-            provisional=provisional,
-            snapshot=snapshot,
-            body=packed([list(entities), list(facts)]),
-        )
-    )
-
-
-def extend(
-    connection: Connection, number: int, entities: Iterable[Entity], facts: Iterable[Fact]
-) -> None:
-    """Put other content in the place of a provisional baseline's."""
-    body = packed([list(entities), list(facts)])
-    connection.execute(baselines.update().where(baselines.c.number == number).values(body=body))
+    snapshot: int,
+    collectors: Sequence[str],
+) -> Baseline:
+    entities, facts = tuple(entities), tuple(facts)
+    head: dict[str, Any] = {
+        "network": network,
+        "approved_at": now,
+        "approved_by": who,
+        "provisional": provisional,
+        "snapshot": snapshot,
+        "collectors": list(collectors),
+    }
+    insert = baselines.insert().values(body=packed([entities, facts]), **head)
+    number = connection.execute(insert.returning(baselines.c.number)).scalar_one()
+    return Baseline(Approval(number, **head), entities, facts)
 
 
 def baseline(connection: Connection, network: str) -> Baseline | None:

@@ -151,16 +151,25 @@ def chain(
     if until is not None:
         found &= snapshots.c.number <= until
     kept = connection.execute(
-        select(
-            snapshots.c.number,
-            snapshots.c.collector,
-            snapshots.c.sequence,
-            snapshots.c.complete,
-            snapshots.c.body,
-        )
+        select(*(snapshots.c[name] for name in Kept._fields))
         .where(snapshots.c.network == network, snapshots.c.collector == collector)
         .where(found)
         .order_by(snapshots.c.sequence)
+    )
+    return [Kept(*row) for row in kept]
+
+
+def first_complete(connection: Connection, network: str) -> list[Kept]:
+    """The complete snapshot of each collector that came in first."""
+    earliest = (
+        select(func.min(snapshots.c.number))
+        .where(snapshots.c.network == network, snapshots.c.complete)
+        .group_by(snapshots.c.collector)
+    )
+    kept = connection.execute(
+        select(*(snapshots.c[name] for name in Kept._fields))
+        .where(snapshots.c.number.in_(earliest))
+        .order_by(snapshots.c.number)
     )
     return [Kept(*row) for row in kept]
 
