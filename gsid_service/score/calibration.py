@@ -1,8 +1,9 @@
 """Calibration: from logits to probabilities that one can act on.
 
-Per parameter, and by whether the value has a reference, logit ← slope · logit + weight · rate +
-shift is fitted on networks that training did not see. *rate* is the log-odds of the network's own
-mean score: training shows more anomalies than a network has, and this corrects for the real rate.
+Per parameter, and by what there is to go by (a reference or none, stated intents or none), logit ←
+slope · logit + weight · rate + shift is fitted on networks that training did not see. *rate* is the
+log-odds of the network's own mean score: training shows more anomalies than a network has, and this
+corrects for the real rate.
 """
 
 from collections.abc import Sequence
@@ -13,11 +14,11 @@ import numpy as np
 from scipy.optimize import minimize
 
 from gsid_service.assemble.scale import scale
-from gsid_service.records import BoolArray, FloatArray, Graph
-from gsid_service.schema import SCHEMA, Schema
+from gsid_service.records import BoolArray, FloatArray, Graph, IntArray
+from gsid_service.schema import SCHEMA, Group, Schema
 
 LOWEST_RATE, HIGHEST_RATE = 1e-4, 0.95
-GROUPS = 2  # without, with a reference
+GROUPS = 3  # no reference; a reference and stated intents; a reference alone
 TERMS = 3  # slope, weight of the rate, shift
 FEWEST = 20  # anomalies of a kind before a line is fitted to it
 PENALTY = 1e-4  # keeps a line finite where the classes can be told apart entirely
@@ -25,7 +26,7 @@ PENALTY = 1e-4  # keeps a line finite where the classes can be told apart entire
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """[2, P, 3]: without and with a reference, per parameter: slope, weight of the rate, shift."""
+    """[GROUPS, P, 3]: slope, weight of the rate and shift of each parameter."""
 
     lines: FloatArray
 
@@ -35,8 +36,8 @@ class Calibration:
 
     def probability(self, graph: Graph, logits: FloatArray, schema: Schema = SCHEMA) -> FloatArray:
         """[F, P]; not a number where the logit is none."""
-        known = scale(graph, schema).has_reference.astype(np.int64)
-        slope, weight, shift = np.moveaxis(self.lines[known, np.arange(logits.shape[1])], -1, 0)
+        group = _group(graph, schema)
+        slope, weight, shift = np.moveaxis(self.lines[group, np.arange(logits.shape[1])], -1, 0)
         return sigmoid(slope * logits + weight * rate(logits) + shift)
 
     def document(self) -> list[Any]:
@@ -49,6 +50,12 @@ class Calibration:
         if lines.shape != (GROUPS, len(schema.monitored), TERMS) or not np.isfinite(lines).all():
             raise ValueError("calibration: not three numbers for each parameter")
         return cls(lines)
+
+
+def _group(graph: Graph, schema: Schema) -> IntArray:
+    """[F, P]: what there is to go by for each value."""
+    stated = any(schema.fact[key.predicate].group is Group.INTENT for key in graph.facts)
+    return scale(graph, schema).has_reference * np.int64(1 if stated else 2)
 
 
 def rate(logits: FloatArray) -> float:
@@ -66,14 +73,14 @@ def fit(
     schema: Schema = SCHEMA,
 ) -> Calibration:
     """Fit the lines on networks whose wrong values are known."""
-    known = np.concatenate([scale(graph, schema).has_reference for graph in graphs])
+    groups = np.concatenate([_group(graph, schema) for graph in graphs])
     rates = np.concatenate([np.full(len(z), rate(z)) for z in logits])
     everything, truth = np.concatenate(logits), np.concatenate(wrong)
     calibration = Calibration.none(schema)
     for group in range(GROUPS):
         for parameter in range(everything.shape[1]):
             z = everything[:, parameter]
-            at = (known[:, parameter] == bool(group)) & ~np.isnan(z)
+            at = (groups[:, parameter] == group) & ~np.isnan(z)
             if truth[at, parameter].sum() >= FEWEST:
                 line = _fit_line(z[at], rates[at], truth[at, parameter])
                 calibration.lines[group, parameter] = line

@@ -1,12 +1,14 @@
 """Calibrating a trained model on networks that neither training nor the tests use."""
 
 import random
+from dataclasses import replace
 
 from gsid_service.evaluate import settings, splits
 from gsid_service.evaluate.settings import OPERATIONS, REFERENCE, Sample
 from gsid_service.score.calibration import Calibration, fit
 from gsid_service.score.gsid import GSID
 from gsid_service.score.scorer import logits
+from gsid_service.simulate.cases import Case
 
 PART = "calibrate"
 PER_RATE = 40  # networks of each data set, setting and rate
@@ -19,7 +21,8 @@ def calibrate(model: GSID, per_rate: int = PER_RATE) -> Calibration:
         sample
         for name in splits.DATA_SETS
         for setting in settings.SETTINGS
-        for sample in _samples(name, setting, per_rate)
+        for stated in (True, False)
+        for sample in _samples(name, setting, per_rate, stated)
     ]
     found = [
         z
@@ -29,15 +32,20 @@ def calibrate(model: GSID, per_rate: int = PER_RATE) -> Calibration:
     return fit([s.graph for s in shown], found, [s.wrong for s in shown])
 
 
-def _samples(name: str, setting: str, count: int) -> list[Sample]:
+def _samples(name: str, setting: str, count: int, stated: bool) -> list[Sample]:
+    """Networks with or without the intents that were stated for them."""
     rng = random.Random(f"gsid calibrate {name} {setting}")
     if setting == OPERATIONS:
         split = splits.SPLITS[f"operations-{name}"]
         cases = [split.case(PART, i) for i in range(count * len(splits.RATES) // 2)]
-        return [settings.in_operation(case) for case in cases]
+        return [settings.in_operation(case if stated else _bare(case)) for case in cases]
     clean = [splits.SPLITS[name].case(PART, i) for i in range(count)]
     return [
-        settings.with_faults(case, rate, rng, setting == REFERENCE)
+        settings.with_faults(case if stated else _bare(case), rate, rng, setting == REFERENCE)
         for rate in (0.0, *splits.RATES)
         for case in clean
     ]
+
+
+def _bare(case: Case) -> Case:
+    return replace(case, intents=())
