@@ -53,7 +53,7 @@ def test_a_database_of_a_newer_release_is_refused_and_left_alone(database_url: s
     with database.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = 'f00d'"))
     for migrate in (True, False):
-        with pytest.raises(BadDatabase, match="at version f00d, .* it is of a newer release"):
+        with pytest.raises(BadDatabase, match=r"at version f00d, .* it is of a newer release"):
             connect(database_url, migrate)
     database.close()
 
