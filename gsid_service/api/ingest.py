@@ -18,6 +18,7 @@ from gsid_service.ingest.wire import InvalidSnapshot, NotJSON, parse_snapshot
 from gsid_service.store.snapshots import Incoming, Outcome
 
 router = APIRouter(tags=["ingest"])
+PATH = "/ingest"
 COMPRESSION = 1
 BODY = {
     "required": True,
@@ -34,7 +35,7 @@ def snapshot_schema() -> dict[str, Any]:
 
 
 @router.post(
-    "/ingest",
+    PATH,
     status_code=202,
     response_model=Accepted,
     responses={

@@ -11,6 +11,7 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gsid_service.api import alerts, ingest, networks, problems, reference
@@ -21,7 +22,7 @@ from gsid_service.app import Service
 
 log = structlog.get_logger()
 PREFIX = "/api/v1"
-SMALL_BODY = 16 << 20  # of anything but a snapshot
+SMALL_BODY = 16 << 20  # of anything but a snapshot, which has a limit of its own
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -141,9 +142,19 @@ class Guard:
                 ]
             await send(message)
 
+        taken = 0
+
+        async def limited_receive() -> Message:
+            nonlocal taken
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > SMALL_BODY and scope["path"] != ingest.PATH:
+                raise HTTPException(413, f"the body is larger than {SMALL_BODY:,} bytes")
+            return message
+
         try:
             async with asyncio.timeout(self.seconds):
-                await self.app(scope, receive, answering_send)
+                await self.app(scope, limited_receive, answering_send)
         except TimeoutError:
             if not answering:
                 late = answer(503, f"not done within {self.seconds:g} seconds")
