@@ -6,6 +6,7 @@ round, and a failure with one network stops no other.
 """
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,16 +15,28 @@ from typing import Any, Protocol
 from zlib import decompress
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
 
 from gsid_service.alert.decide import Finding, Rules, decide
 from gsid_service.assemble.graph import assemble
-from gsid_service.assemble.merge import Merged, View, as_snapshot, extend, merge
+from gsid_service.assemble.merge import Merged, View, extend, fitting, merge
 from gsid_service.config import Settings
 from gsid_service.ingest.inbox import Inbox
-from gsid_service.ingest.wire import dump_snapshot, parse_snapshot
+from gsid_service.ingest.wire import parse_snapshot
 from gsid_service.metrics import Metrics
-from gsid_service.records import Alert, Fact, FactKey, Graph, Intents, Scores, Severity, Status
+from gsid_service.records import (
+    Alert,
+    Entity,
+    Fact,
+    FactKey,
+    Graph,
+    Intents,
+    Scores,
+    Severity,
+    Status,
+)
+from gsid_service.schema import SCHEMA
 from gsid_service.simulate import intents
 from gsid_service.simulate.evidence import evidence
 from gsid_service.simulate.forwarding import Forwarding, forward
@@ -32,17 +45,17 @@ from gsid_service.simulate.reverts import reverts
 from gsid_service.simulate.revise import Rows
 from gsid_service.store import alerts, approvals, networks, retention, scores, snapshots
 from gsid_service.store.approvals import Approval, Baseline
-from gsid_service.store.database import Database, packed
+from gsid_service.store.database import Database
 from gsid_service.store.networks import Network
 from gsid_service.store.scores import Score
-from gsid_service.store.snapshots import Chain, Incoming, Kept, Receipt
+from gsid_service.store.snapshots import Chain, Incoming, Kept, Outcome, Receipt
 from gsid_service.verify.proof import Proof, prove
 
 log = structlog.get_logger()
 SERVICE = "gsid"  # who did what nobody did
 ALWAYS_COMPARE_MED = "always_compare_med"
-LONGEST_CHAIN = 500  # changes laid upon each other before a view is written down whole
 SWEEP_STEPS = 20
+PAUSE_SECONDS = 1.0  # before a database that does not answer is asked again
 
 
 class Detector(Protocol):
@@ -75,8 +88,8 @@ class Service:
         self.settings, self.database, self.detector = settings, database, detector
         self.metrics, self.clock = metrics, clock
         self.inbox = Inbox(settings.ingest.queue, self.keep)
-        self.scored = threading.Condition()  # notified after each cycle
         self._views: dict[tuple[str, str], tuple[Chain, View]] = {}
+        self._known_silent: dict[str, set[str]] = {}  # as the last cycle had it
         self._pending: dict[str, None] = {}
         self._wake = threading.Condition()
         self._stopping = False
@@ -92,7 +105,8 @@ class Service:
             self.metrics.know(name)
         self.inbox.start()
         self._thread.start()
-        self.wake(unfinished)
+        # What was left undone first, then everything, so that all of it is shown.
+        self.wake([*unfinished, *known])
 
     def stop(self) -> None:
         self.inbox.stop()
@@ -104,7 +118,7 @@ class Service:
 
     @property
     def alive(self) -> bool:
-        return self._thread.is_alive()
+        return self._thread.is_alive() and self.inbox.alive
 
     # News
 
@@ -112,7 +126,11 @@ class Service:
         """Store snapshots durably, and wake the cycle for them."""
         with self.database.write() as connection:
             receipts = snapshots.add(connection, incoming, self.clock())
-        self.wake(item.snapshot.network for item in incoming)
+        self.wake(
+            item.snapshot.network
+            for item, receipt in zip(incoming, receipts, strict=True)
+            if receipt.outcome is Outcome.ACCEPTED
+        )
         return receipts
 
     def wake(self, names: Iterable[str]) -> None:
@@ -132,11 +150,17 @@ class Service:
                     return
                 name = next(iter(self._pending), None)
                 self._pending.pop(name or "", None)
-            if name is not None:
-                self.run_cycle(name)
-            if self.clock() - swept >= timedelta(seconds=self.settings.cycle.sweep_seconds):
-                swept = self.clock()
-                self._sweep()
+            try:
+                if name is not None:
+                    self.run_cycle(name)
+                if self.clock() - swept >= timedelta(seconds=self.settings.cycle.sweep_seconds):
+                    swept = self.clock()
+                    self._sweep()
+            except Exception:
+                # Such as a database that is away, and may come back. What is pending stays so.
+                log.exception("the cycle goes on", network=name)
+                self.wake([name] if name is not None else [])
+                time.sleep(PAUSE_SECONDS)
 
     def run_cycle(self, name: str) -> None:
         """One round for one network; what goes wrong is logged, kept and shown."""
@@ -146,13 +170,13 @@ class Service:
             return
         try:
             self._cycle(network)
+        except OperationalError:
+            raise
         except Exception as error:
             log.exception("cycle failed", network=name)
             self.metrics.cycle_failures.labels(name).inc()
             with self.database.write() as connection:
                 networks.fail(connection, name, network.news, f"{type(error).__name__}: {error}")
-        with self.scored:
-            self.scored.notify_all()
 
     def _cycle(self, network: Network) -> None:
         with self.metrics.stage("merge"):
@@ -166,11 +190,9 @@ class Service:
             scored = self._score(graph, merged, baseline)
         with self.metrics.stage("verify"):
             findings = self._verify(network.name, scored, merged, wanted, simulated)
-        with self.metrics.stage("decide"):
-            before, after = self._decide(network.name, findings)
         with self.metrics.stage("save"):
             summary = _summary(merged, wanted, simulated, baseline)
-            self._save(network, newest, scored, before, after, summary)
+            after = self._save(network, newest, scored, findings, summary)
         self._publish(network.name, merged, scored, after, summary)
 
     def merged(self, name: str) -> tuple[int, Merged]:
@@ -178,16 +200,14 @@ class Service:
         with self.database.read() as connection:
             newest = snapshots.newest(connection, name)
             found = snapshots.chains(connection, name)
-            heard = snapshots.last_heard(connection, name)
+            silent = self._known_silent[name] = self._silent(connection, name)
             views = {c: self._view(connection, name, c, chain) for c, chain in found.items()}
-        limit = self.clock() - timedelta(seconds=self.settings.cycle.stale_seconds)
-        silent = {collector for collector, at in heard.items() if at < limit}
         for collector, view in views.items():
             at = view.observed_at.timestamp()
             self.metrics.last_snapshot.labels(name, collector).set(at)
         return newest, merge(views.values(), silent)
 
-    def _view(self, connection: Any, name: str, collector: str, chain: Chain) -> View:
+    def _view(self, connection: Connection, name: str, collector: str, chain: Chain) -> View:
         """A collector's view; only what is new is read, unless something came out of order."""
         known = self._views.get((name, collector))
         if known and known[0] == chain:
@@ -218,8 +238,9 @@ class Service:
         state = self.state_at(network.name, newest if number is None else number)
         if not state.facts:
             return None
-        now = self.clock()
+        now, derived = self.clock(), self.derive(network, state.entities, state.facts)
         with self.database.write() as connection:
+            networks.find(connection, network.name, to_change=True)
             approved = approvals.approve(
                 connection,
                 *(network.name, state.entities, state.facts, now, who),
@@ -227,9 +248,8 @@ class Service:
                 snapshot=newest if number is None else number,
                 collectors=sorted({stated.collector for stated in state.source.values()}),
             )
-            wanted = approvals.wanted(connection, network.name)
-            derived = wanted._replace(derived=self.derive(network, approved))
-            approvals.want(connection, network.name, derived, now, who)
+            wanted = approvals.wanted(connection, network.name)._replace(derived=derived)
+            approvals.want(connection, network.name, wanted, now, who)
             snapshots.touch(connection, [network.name])
         self.wake([network.name])
         return approved.approval
@@ -244,11 +264,11 @@ class Service:
         fresh = [kept for kept in first if kept.collector not in known]
         if not fresh or (baseline and not baseline.approval.provisional):
             return baseline, wanted
-        return self._provide(network, baseline, fresh, wanted)
+        return self._provide(network, baseline, fresh)
 
     def _provide(
-        self, network: Network, before: Baseline | None, fresh: Sequence[Kept], wanted: Intents
-    ) -> tuple[Baseline, Intents]:
+        self, network: Network, before: Baseline | None, fresh: Sequence[Kept]
+    ) -> tuple[Baseline | None, Intents]:
         """Approve, for the time being, the first complete view of each collector."""
         state = merge(_extended(None, [kept]) for kept in fresh)
         facts = {fact.key: fact for fact in state.facts}
@@ -258,22 +278,30 @@ class Service:
             facts |= {fact.key: fact for fact in before.facts}
             entities |= {entity.id: entity for entity in before.entities}
             collectors += before.approval.collectors
-        now = self.clock()
+        approved = tuple(entities.values()), tuple(fitting(facts.values(), entities))
+        derived = self.derive(network, *approved)
+        now, name = self.clock(), network.name
         with self.database.write() as connection:
-            approved = approvals.approve(
+            networks.find(connection, name, to_change=True)
+            wanted = approvals.wanted(connection, name)
+            if approvals.newest(connection, name) != (before.approval.number if before else 0):
+                return approvals.baseline(connection, name), wanted  # an operator was faster
+            baseline = approvals.approve(
                 connection,
-                *(network.name, entities.values(), facts.values(), now, SERVICE),
+                *(name, *approved, now, SERVICE),
                 provisional=True,
                 snapshot=max(kept.number for kept in fresh),
                 collectors=collectors,
             )
-            wanted = wanted._replace(derived=self.derive(network, approved))
-            approvals.want(connection, network.name, wanted, now, SERVICE)
-        return approved, wanted
+            wanted = wanted._replace(derived=derived)
+            approvals.want(connection, name, wanted, now, SERVICE)
+        return baseline, wanted
 
-    def derive(self, network: Network, baseline: Baseline) -> tuple[Fact, ...]:
-        """The intents that a baseline stands for."""
-        state = forward(build(baseline.entities, baseline.facts), _compares_med(network))
+    def derive(
+        self, network: Network, entities: Sequence[Entity], facts: Sequence[Fact]
+    ) -> tuple[Fact, ...]:
+        """The intents that an approved state stands for."""
+        state = forward(build(entities, facts), _compares_med(network))
         return intents.derive(state, self.settings.cycle.intents_at_most)
 
     def _simulate(self, network: Network, merged: Merged, baseline: Baseline | None) -> Simulated:
@@ -304,19 +332,17 @@ class Service:
     def _score(self, graph: Graph, merged: Merged, baseline: Baseline | None) -> list[Score]:
         approved = {fact.key: fact.params for fact in baseline.facts} if baseline else {}
         observed = {fact.key: fact.params for fact in merged.facts}
-        return [
-            Score(
-                key,
-                parameter,
-                observed[key][parameter],
-                approved.get(key, {}).get(parameter),
-                score,
-                key in merged.stale,
-                int(merged.source[key].snapshot_id[1:]),
-            )
-            for score, key, parameter in self.detector(graph).ranked()
-            if parameter in observed[key]
-        ]
+        defaults = {parameter.name: parameter.default for parameter in SCHEMA.monitored}
+        found = []
+        for score, key, parameter in self.detector(graph).ranked():
+            default = defaults[parameter]
+            value = observed[key].get(parameter, default)
+            if value is not None:
+                expected = approved[key].get(parameter, default) if key in approved else None
+                stale, source = key in merged.stale, merged.source[key].snapshot_id
+                number = int(source[1:])
+                found.append(Score(key, parameter, value, expected, score, stale, number))
+        return found
 
     def _verify(
         self,
@@ -328,7 +354,7 @@ class Service:
     ) -> dict[tuple[FactKey, str], Finding]:
         """What is known of each value that is, or may become, an alert's."""
         with self.database.read() as connection:
-            watched = alerts.of_network(connection, name).keys()
+            watched = alerts.slots(connection, name)
         rows = Rows.of(simulated.observed, merged.facts)
         least = self.settings.alerts.close_score
         found = {}
@@ -357,38 +383,35 @@ class Service:
             )
         return found
 
-    def _decide(
-        self, name: str, findings: dict[tuple[FactKey, str], Finding]
-    ) -> tuple[dict[tuple[FactKey, str], Alert], list[Alert]]:
-        wanted = self.settings.alerts
-        within = timedelta(seconds=wanted.flap_seconds)
-        rules = Rules(wanted.open_score, wanted.close_score, wanted.flap_changes, within)
-        with self.database.read() as connection:
-            before = alerts.of_network(connection, name)
-        now = self.clock()
-        decided = (
-            decide(before.get(slot), findings.get(slot), rules, now)
-            for slot in before.keys() | findings.keys()
-        )
-        return before, [alert for alert in decided if alert is not None]
-
     def _save(
         self,
         network: Network,
         newest: int,
         scored: Sequence[Score],
-        before: dict[tuple[FactKey, str], Alert],
-        after: Sequence[Alert],
+        findings: dict[tuple[FactKey, str], Finding],
         summary: dict[str, Any],
-    ) -> None:
-        now = self.clock()
+    ) -> list[Alert]:
+        """Decide about each alert and keep all there is, in one transaction: nobody else's
+        acknowledgement can come in between."""
+        now, rules = self.clock(), self._rules()
         with self.database.write() as connection:
+            before = alerts.of_network(connection, network.name, now - rules.flap_within)
+            after = []
+            for slot in sorted(before.keys() | findings.keys()):
+                known = before.get(slot)
+                alert = decide(known, findings.get(slot), rules, now)
+                if alert is not None and alert != known:
+                    alert = alerts.save(connection, alert, len(known.events) if known else 0)
+                if alert is not None:
+                    after.append(alert)
             scores.replace(connection, network.name, scored, now)
-            for alert in after:
-                known = before.get((alert.fact, alert.parameter))
-                if alert != known:
-                    alerts.save(connection, alert, len(known.events) if known else 0)
             networks.finish(connection, network.name, network.news, newest, now, summary)
+        return after
+
+    def _rules(self) -> Rules:
+        wanted = self.settings.alerts
+        within = timedelta(seconds=wanted.flap_seconds)
+        return Rules(wanted.open_score, wanted.close_score, wanted.flap_changes, within)
 
     def _publish(
         self,
@@ -405,10 +428,8 @@ class Service:
         for score in scored:
             most[score.parameter] = max(score.score, most.get(score.parameter, 0.0))
         metrics.show_scores(name, [(s.parameter, str(s.fact), s.score) for s in highest], most)
-        for parameter, count in Counter(s.parameter for s in scored).items():
-            metrics.parameters.labels(name, parameter).set(count)
-        for kind, count in summary["broken_intents"].items():
-            metrics.broken_intents.labels(name, kind).set(count)
+        metrics.show_parameters(name, Counter(s.parameter for s in scored))
+        metrics.show_broken_intents(name, summary["broken_intents"])
         metrics.stale_facts.labels(name).set(len(merged.stale))
         everything = {
             (severity.value, status.value): 0 for severity in Severity for status in Status
@@ -419,16 +440,19 @@ class Service:
     # What time alone asks for
 
     def _sweep(self) -> None:
-        """Look for collectors that fell silent, and forget what is too old."""
+        """Look for collectors that fell silent or came back, and forget what is too old."""
         with self.database.read() as connection:
             names = networks.names(connection)
+            silent = {name: self._silent(connection, name) for name in names}
         for name in names:
-            try:
-                self._compact(name)
-                self._forget(name)
-            except SQLAlchemyError:
-                log.exception("sweep failed", network=name)
-        self.wake(names)
+            self._forget(name)
+        self.wake(name for name in names if silent[name] != self._known_silent.get(name, set()))
+
+    def _silent(self, connection: Connection, name: str) -> set[str]:
+        """The collectors that have said nothing for too long."""
+        limit = self.clock() - timedelta(seconds=self.settings.cycle.stale_seconds)
+        heard = snapshots.last_heard(connection, name)
+        return {collector for collector, at in heard.items() if at < limit}
 
     def _forget(self, name: str) -> None:
         """Small steps, each a transaction of its own, and not without end."""
@@ -440,19 +464,6 @@ class Service:
                 gone += retention.forget_history(connection, name, before)
             if not gone:
                 return
-
-    def _compact(self, name: str) -> None:
-        """A collector that sends changes only, without end, must not cost more and more."""
-        with self.database.read() as connection:
-            found = snapshots.chains(connection, name)
-            long = {c: chain for c, chain in found.items() if chain.length > LONGEST_CHAIN}
-            views = {c: self._view(connection, name, c, chain) for c, chain in long.items()}
-            last = {c: snapshots.chain(connection, name, c, v.sequence) for c, v in views.items()}
-        for collector, view in views.items():
-            number = last[collector][0].number
-            whole = dump_snapshot(as_snapshot(name, view))
-            with self.database.write() as connection:
-                snapshots.compact(connection, number, packed(whole))
 
 
 def _extended(view: View | None, kept: Iterable[Kept]) -> View:

@@ -9,18 +9,34 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 PREFIX = "GSID_"
 MEBIBYTE = 1 << 20
 
 Count = Annotated[int, Field(ge=1)]
-Seconds = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0, le=1e8, allow_inf_nan=False)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        kind = cls.model_fields[info.field_name or ""].annotation
+        if isinstance(value, bool) and kind in {int, float}:
+            raise ValueError("is true or false, not a number")
+        return value
 
 
 class Server(Section):
@@ -94,7 +110,7 @@ class Alerts(Section):
 
 
 class Retention(Section):
-    days: Annotated[float, Field(gt=0)] = Field(
+    days: Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False)] = Field(
         default=90, description="History older than this goes."
     )
     snapshots: Count = Field(default=10_000, description="Snapshots kept of each network at most.")
@@ -145,8 +161,10 @@ def load(
         for section, table in _read(file).items():
             if not isinstance(table, dict):
                 raise BadSettings(f"{file}: {section}: not a section; known: {_sections()}")
+            tables[section] = {}
+            origin[section,] = f"{file}: "
             for key, value in table.items():
-                tables.setdefault(section, {})[key] = value
+                tables[section][key] = value
                 origin[section, key] = f"{file}: "
     for name, text in environment.items():
         place = _place(name)
@@ -203,13 +221,22 @@ def _place(name: str) -> tuple[str, str] | None:
 
 def _line(error: Any, origin: Mapping[tuple[str, ...], str]) -> str:
     where = tuple(str(part) for part in error["loc"])
-    source = origin.get(where[:2]) or next((o for k, o in origin.items() if k[:1] == where[:1]), "")
+    source = origin.get(where[:2], "")
+    if (
+        len(where) == 1 and error["type"] == "value_error"
+    ):  # of several keys: wherever they are from
+        source = ", ".join(
+            sorted({o[:-2] for k, o in origin.items() if k[0] == where[0] and k[1:]})
+        )
+        source += ": " if source else ""
     name = ".".join(where)
     if error["type"] == "extra_forbidden":
         known = _sections() if len(where) == 1 else ", ".join(_keys(where[0]))
         return f"{source}{name}: no such setting; known: {known}"
     message = error["msg"].removeprefix("Value error, ")
-    shown = "" if isinstance(error["input"], dict) else f" (is {error['input']!r})"
+    # A database's URL may hold a password.
+    hidden = isinstance(error["input"], dict) or where == ("database", "url")
+    shown = "" if hidden else f" (is {error['input']!r})"
     return f"{source}{name}: {message}{shown}"
 
 

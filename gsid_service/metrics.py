@@ -15,7 +15,7 @@ from prometheus_client import (
 )
 
 OUTCOMES = ("accepted", "duplicate", "conflict", "invalid", "refused")
-STAGES = ("merge", "simulate", "assemble", "score", "verify", "decide", "save")
+STAGES = ("merge", "simulate", "assemble", "score", "verify", "save")
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
@@ -97,8 +97,19 @@ class Metrics:
         self.score.remove_by_labels({"network": network})
         for parameter, fact, score in highest:
             self.score.labels(network, parameter, fact).set(score)
+        self.score_max.remove_by_labels({"network": network})
         for parameter, score in most.items():
             self.score_max.labels(network, parameter).set(score)
+
+    def show_parameters(self, network: str, counts: Mapping[str, int]) -> None:
+        self.parameters.remove_by_labels({"network": network})
+        for parameter, count in counts.items():
+            self.parameters.labels(network, parameter).set(count)
+
+    def show_broken_intents(self, network: str, counts: Mapping[str, int]) -> None:
+        self.broken_intents.remove_by_labels({"network": network})
+        for kind, count in counts.items():
+            self.broken_intents.labels(network, kind).set(count)
 
     def show_alerts(self, network: str, counts: Mapping[tuple[str, str], int]) -> None:
         for (severity, status), count in counts.items():

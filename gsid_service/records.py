@@ -1,9 +1,11 @@
 """The records that the stages hand to each other, frozen and typed."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
+from hashlib import sha256
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -35,6 +37,11 @@ class FactKey(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.predicate}({', '.join(self.args)})"
+
+    @property
+    def digest(self) -> str:
+        """The same for the same fact only, whatever its ids hold, and of a fixed length."""
+        return sha256(json.dumps(self).encode()).hexdigest()[:32]
 
 
 class Entity(NamedTuple):

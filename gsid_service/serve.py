@@ -3,10 +3,11 @@
 import logging
 import os
 import signal
+import socket
+import ssl
 import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 import uvicorn
@@ -21,6 +22,9 @@ from gsid_service.metrics import Metrics
 from gsid_service.store import tokens
 from gsid_service.store.database import Database, connect
 
+if TYPE_CHECKING:
+    from gsid_service.score.scorer import Scorer
+
 
 class Refused(RuntimeError):
     """The service does not start; one line says why."""
@@ -28,27 +32,22 @@ class Refused(RuntimeError):
 
 def serve(settings: Settings, read_again: Callable[[], Settings], version: str) -> None:
     """Run until told to stop; every reason not to start ends it before it listens."""
-    from gsid_service.score.scorer import load, use_cores
-
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to reload
     _log_to(settings)
-    _check_files(settings)
-    use_cores(settings.model.threads)
-    scorer = load(settings.model.folder)
+    _check_certificate(settings)
+    listening = _listen(settings)
     database = connect(settings.database.url, settings.database.migrate)
     required = _check_access(settings, database)
+    scorer = _load_model(settings)
     metrics = Metrics()
     metrics.model.info({"name": scorer.name})
     service = Service(settings, database, scorer, metrics)
-    reload = _reloader(service, read_again)
     gate = Gate(database, required)
-    app = web.create(service, gate, version, reload)
-    signal.signal(signal.SIGHUP, lambda *_: _on_hangup(reload))
+    app = web.create(service, gate, version, _reloader(service, read_again))
     # Short turns between threads: a request must not wait long for the cycle's arithmetic.
     sys.setswitchinterval(0.001)
-    uvicorn.run(
+    run = uvicorn.Config(
         app,
-        host=settings.server.host,
-        port=settings.server.port,
         ssl_certfile=settings.server.tls_certificate,
         ssl_keyfile=settings.server.tls_key,
         log_config=None,
@@ -57,6 +56,31 @@ def serve(settings: Settings, read_again: Callable[[], Settings], version: str) 
         timeout_keep_alive=30,
         timeout_graceful_shutdown=10,
     )
+    uvicorn.Server(run).run(sockets=[listening])
+
+
+def _listen(settings: Settings) -> socket.socket:
+    """Take the port before anything else begins."""
+    host, port = settings.server.host, settings.server.port
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise Refused(f"server.host: cannot listen on {host} port {port}: {reason}") from None
+    structlog.get_logger().info("listening", host=host, port=listening.getsockname()[1])
+    return listening
+
+
+def _load_model(settings: Settings) -> "Scorer":
+    # Late, since torch takes long to load: what else is wrong is said at once.
+    from gsid_service.score.scorer import BadModel, load, use_cores
+
+    use_cores(settings.model.threads)
+    try:
+        return load(settings.model.folder)
+    except BadModel as error:
+        raise Refused(f"model.folder: {error}") from None
 
 
 def _log_to(settings: Settings) -> None:
@@ -83,11 +107,20 @@ def _log_to(settings: Settings) -> None:
     logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
-def _check_files(settings: Settings) -> None:
-    for key in ("tls_certificate", "tls_key"):
-        file: Path | None = getattr(settings.server, key)
-        if file is not None and not os.access(file, os.R_OK):
-            raise BadSettings(f"server.{key}: {file} cannot be read")
+def _check_certificate(settings: Settings) -> None:
+    certificate, key = settings.server.tls_certificate, settings.server.tls_key
+    if certificate is None or key is None:
+        return
+    for name, file in (("tls_certificate", certificate), ("tls_key", key)):
+        if not os.access(file, os.R_OK):
+            raise BadSettings(f"server.{name}: {file} cannot be read")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except (ssl.SSLError, OSError) as error:
+        raise BadSettings(
+            f"server.tls_certificate: {certificate} and {key} are not a certificate and its key: "
+            f"{error}"
+        ) from None
 
 
 def _check_access(settings: Settings, database: Database) -> bool:
@@ -123,12 +156,3 @@ def _reloader(service: Service, read_again: Callable[[], Settings]) -> web.Reloa
         return Reloaded(changed=changed, restart=[n for n in differ if n not in RELOADABLE])
 
     return reload
-
-
-def _on_hangup(reload: web.Reload) -> None:
-    log = structlog.get_logger()
-    try:
-        done = reload()
-        log.info("settings read again", changed=done.changed, need_restart=done.restart)
-    except Problem as error:
-        log.error("settings not taken over", problem=error.detail)

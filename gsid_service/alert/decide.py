@@ -46,17 +46,24 @@ def decide(
     before: Alert | None, found: Finding | None, rules: Rules, now: datetime
 ) -> Alert | None:
     """The alert after this cycle; None where there is none."""
+    after = _turned(before, found, rules, now)
+    return None if after is None else _flapping(after, rules, now)
+
+
+def _turned(
+    before: Alert | None, found: Finding | None, rules: Rules, now: datetime
+) -> Alert | None:
     if before is None or before.status is Status.RESOLVED:
         return _maybe_open(before, found, rules, now)
     if found is None:
-        return _resolved(before, "what it is about is no longer there", now, rules)
+        return _resolved(before, "what it is about is no longer there", now)
     if found.stale:
         return before
     if found.observed == found.expected:
-        return _resolved(before, f"the value is {found.expected}, as expected", now, rules)
+        return _resolved(before, f"the value is {found.expected}, as expected", now)
     if found.score < rules.close_score:
         why = f"the score {found.score:.2f} is below {rules.close_score:g}"
-        return _resolved(before, why, now, rules)
+        return _resolved(before, why, now)
     return _updated(before, found, now)
 
 
@@ -84,9 +91,9 @@ def _maybe_open(
             first_seen=now,
             last_seen=now,
         )
-        return _noted(_carrying(fresh, found, now), OPENED, why, now, rules)
+        return _carrying(fresh, found, now).with_event(AlertEvent(now, OPENED, why))
     again = replace(_carrying(before, found, now), status=Status.FIRING, verdict=None)
-    return _noted(again, REOPENED, why, now, rules)
+    return again.with_event(AlertEvent(now, REOPENED, why))
 
 
 def _updated(before: Alert, found: Finding, now: datetime) -> Alert:
@@ -101,9 +108,9 @@ def _updated(before: Alert, found: Finding, now: datetime) -> Alert:
     return after.with_event(AlertEvent(now, "changed", "; ".join(changes)))
 
 
-def _resolved(before: Alert, why: str, now: datetime, rules: Rules) -> Alert:
+def _resolved(before: Alert, why: str, now: datetime) -> Alert:
     after = replace(before, status=Status.RESOLVED, last_seen=now)
-    return _noted(after, RESOLVED, why, now, rules)
+    return after.with_event(AlertEvent(now, RESOLVED, why))
 
 
 def _carrying(alert: Alert, found: Finding, now: datetime) -> Alert:
@@ -122,15 +129,16 @@ def _carrying(alert: Alert, found: Finding, now: datetime) -> Alert:
     )
 
 
-def _noted(alert: Alert, what: str, why: str, now: datetime, rules: Rules) -> Alert:
-    """The alert with a turn in its history; one with many of late is flapping, and says so."""
-    after = alert.with_event(AlertEvent(now, what, why))
-    turns = sum(e.what in TURNS and now - e.at <= rules.flap_within for e in after.events)
+def _flapping(alert: Alert, rules: Rules, now: datetime) -> Alert:
+    """One with many turns of late is flapping, and says so; a quiet one no longer is."""
+    turns = sum(e.what in TURNS and now - e.at <= rules.flap_within for e in alert.events)
     flapping = turns >= rules.flap_changes
-    if flapping and not alert.flapping:
+    if flapping == alert.flapping:
+        return alert
+    if flapping:
         why = f"{turns} turns within {rules.flap_within}"
-        after = after.with_event(AlertEvent(now, "flapping", why))
-    return replace(after, flapping=flapping)
+        alert = alert.with_event(AlertEvent(now, "flapping", why))
+    return replace(alert, flapping=flapping)
 
 
 def acknowledged(alert: Alert, who: str, now: datetime, note: str = "") -> Alert:

@@ -65,6 +65,12 @@ Operator = Annotated[Token, Depends(having(tokens.OPERATE))]
 Sender = Annotated[Token, Depends(having(tokens.INGEST))]
 
 
+def unbound(who: Token) -> None:
+    """Refuse a caller who is bound to some networks what concerns all."""
+    if who.networks:
+        raise Problem(403, f"the token {who.name} is bound to {', '.join(who.networks)}")
+
+
 def bound(who: Token, network: str) -> None:
     """Refuse a caller who is bound to other networks."""
     if who.networks and network not in who.networks:

@@ -12,6 +12,7 @@ from gsid_service.api.documents import AlertDocument, Note, Page, Verdict
 from gsid_service.api.networks import WRITE, service_of
 from gsid_service.api.paging import Cursor, Limit
 from gsid_service.api.problems import Problem, answers
+from gsid_service.api.text import Text
 from gsid_service.records import Alert, Status
 from gsid_service.store import alerts
 
@@ -23,7 +24,7 @@ AlertId = Annotated[str, Path(max_length=20, examples=["a17"])]
 def list_alerts(
     request: Request,
     who: Reader,
-    network: Annotated[list[str] | None, Query(max_length=100)] = None,
+    network: Annotated[list[Text] | None, Query(max_length=100)] = None,
     status: Annotated[
         list[Literal["firing", "acknowledged", "silenced", "resolved"]] | None, Query()
     ] = None,
@@ -88,9 +89,10 @@ def _changed(
     service = service_of(request)
     with service.database.write() as connection:
         number = alerts.number_of(alert_id)
-        before = None if number is None else alerts.find(connection, number)
+        before = None if number is None else alerts.find(connection, number, to_change=True)
         if before is None:
             raise Problem(404, f"alert: {alert_id!r} is not known", [("alert_id", "not known")])
         bound(who, before.network)
         after = alerts.save(connection, change(before), len(before.events))
+    service.wake([after.network])
     return AlertDocument.of(after)

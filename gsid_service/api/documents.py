@@ -6,6 +6,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gsid_service.api.text import Text
 from gsid_service.ingest.wire import WireFact
 from gsid_service.records import Alert, Fact, FactKey
 from gsid_service.schema import BGP_ROUTE, FWD, LOCAL_PREF, REACHABLE
@@ -283,7 +284,7 @@ class Note(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    note: str = Field(default="", max_length=2000, examples=["looking into it"])
+    note: Text = Field(default="", max_length=2000, examples=["looking into it"])
 
 
 class Verdict(Note):

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 import zlib
 from typing import Any
 
@@ -26,12 +27,14 @@ BODY = {
 }
 
 
-def snapshot_schema() -> dict[str, Any]:
-    """The JSON schema of a snapshot, as a component of OpenAPI."""
-    schema = json_schema()
-    schema.pop("$schema", None)
-    schema.pop("$id", None)
-    return schema
+def snapshot_schemas() -> dict[str, Any]:
+    """The JSON schema of a snapshot, as components of OpenAPI."""
+    text = json.dumps(json_schema()).replace("#/$defs/", "#/components/schemas/")
+    schema = json.loads(text)
+    parts: dict[str, Any] = schema.pop("$defs", {})
+    for name in ("$schema", "$id"):
+        schema.pop(name, None)
+    return parts | {"Snapshot": schema}
 
 
 @router.post(
@@ -59,7 +62,8 @@ async def ingest(request: Request, response: Response, who: Sender) -> Accepted:
         wait = service.settings.ingest.retry_seconds
         detail = "too many snapshots wait to be stored; try again later"
         raise Problem(429, detail, (), {"Retry-After": str(wait)}) from None
-    receipt = await asyncio.wrap_future(promise)
+    # A request that is given up must not take the promise with it.
+    receipt = await asyncio.shield(asyncio.wrap_future(promise))
     outcomes.labels(snapshot.network, receipt.outcome.value).inc()
     if receipt.outcome is Outcome.CONFLICT:
         reason = f"{snapshot.sequence} of {snapshot.collector.id} is known with another body"
@@ -77,6 +81,9 @@ async def _body(request: Request, limit: int) -> bytes:
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in {"identity", "gzip"}:
         raise Problem(415, f"content-encoding: {encoding} is neither gzip nor identity")
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > limit:
+        raise _too_large(limit)
     packed = bytearray()
     async for chunk in request.stream():
         packed += chunk
@@ -97,6 +104,8 @@ def _unzipped(packed: bytes, limit: int) -> bytes:
         raise _too_large(limit)
     if not unzip.eof:
         raise Problem(400, "the body ends in the middle of its gzip stream")
+    if unzip.unused_data:
+        raise Problem(400, "the body goes on after the end of its gzip stream")
     return body
 
 

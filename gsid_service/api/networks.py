@@ -31,6 +31,7 @@ from gsid_service.api.documents import (
 )
 from gsid_service.api.paging import Cursor, Limit
 from gsid_service.api.problems import Problem, answers
+from gsid_service.api.text import Text
 from gsid_service.app import Service
 from gsid_service.ingest.wire import (
     InvalidSnapshot,
@@ -47,7 +48,7 @@ from gsid_service.store.tokens import Token
 
 router = APIRouter(prefix="/networks", tags=["networks"])
 WAIT_AT_MOST = 30
-Name = Annotated[str, Path(max_length=200, examples=["as65000"])]
+Name = Annotated[Text, Path(max_length=200, examples=["as65000"])]
 READ, WRITE = answers(401, 403, 404, 422), answers(400, 401, 403, 404, 413, 415, 422)
 
 
@@ -56,10 +57,10 @@ def service_of(request: Request) -> Service:
     return service
 
 
-def known(connection: Connection, name: str, who: Token) -> Network:
+def known(connection: Connection, name: str, who: Token, to_change: bool = False) -> Network:
     """The network, if it is there and the caller may see it."""
     bound(who, name)
-    network = networks.find(connection, name)
+    network = networks.find(connection, name, to_change)
     if network is None:
         raise Problem(404, f"network: {name!r} is not known", [("network", "not known")])
     return network
@@ -81,10 +82,9 @@ def list_networks(
     """All networks, by name."""
     (after,) = paging.decode(cursor, str) or ("",)
     with service_of(request).database.read() as connection:
-        found = networks.page(connection, after, limit + 1)
-    visible = [n for n in found[:limit] if not who.networks or n.name in who.networks]
+        found = networks.page(connection, after, limit + 1, who.networks)
     following = paging.encode([found[limit - 1].name]) if len(found) > limit else None
-    return Page(items=[NetworkDocument.of(network) for network in visible], next=following)
+    return Page(items=[NetworkDocument.of(network) for network in found[:limit]], next=following)
 
 
 @router.get("/{network}", responses=READ)
@@ -101,7 +101,7 @@ def change_network(
     """Change the settings that are given; the others stay."""
     service = service_of(request)
     with service.database.write() as connection:
-        before = known(connection, network, who).settings
+        before = known(connection, network, who, to_change=True).settings
         given = settings.model_dump(exclude_unset=True)
         networks.change_settings(connection, network, {**before, **given})
         snapshots.touch(connection, [network])
@@ -213,13 +213,13 @@ def score_history(
     request: Request,
     who: Reader,
     network: Name,
-    predicate: Annotated[str, Query(max_length=64, examples=[BGP_ROUTE.name])],
-    arg: Annotated[list[str], Query(max_length=8, examples=[["AS65101@R3", "203.0.113.0/24"]])],
-    parameter: Annotated[str, Query(max_length=64, examples=[LOCAL_PREF.name])],
+    predicate: Annotated[Text, Query(max_length=64, examples=[BGP_ROUTE.name])],
+    arg: Annotated[list[Text], Query(max_length=8, examples=[["AS65101@R3", "203.0.113.0/24"]])],
+    parameter: Annotated[Text, Query(max_length=64, examples=[LOCAL_PREF.name])],
     limit: Limit = 100,
 ) -> Page[ScoreLine]:
     """The score of one value over time, the newest first."""
-    key = str(FactKey(predicate, tuple(arg)))
+    key = FactKey(predicate, tuple(arg)).digest
     with service_of(request).database.read() as connection:
         known(connection, network, who)
         found = scores.history(connection, network, key, parameter, limit)
@@ -370,7 +370,7 @@ def state_intents(
     """State what is wanted of the network, in place of what was stated before."""
     service = service_of(request)
     with service.database.write() as connection:
-        known(connection, network, who)
+        known(connection, network, who, to_change=True)
         baseline = approvals.baseline(connection, network)
         if baseline is None:
             raise Problem(409, f"{network} has no baseline yet, so its entities are not known")
@@ -391,13 +391,15 @@ def state_intents(
 def derive_intents(request: Request, who: Operator, network: Name) -> IntentCount:
     """Derive intents from the baseline anew, in place of those derived before."""
     service = service_of(request)
-    with service.database.write() as connection:
+    with service.database.read() as connection:
         found = known(connection, network, who)
         baseline = approvals.baseline(connection, network)
-        if baseline is None:
-            raise Problem(409, f"{network} has no baseline yet")
-        before = approvals.wanted(connection, network)
-        after = before._replace(derived=service.derive(found, baseline))
+    if baseline is None:
+        raise Problem(409, f"{network} has no baseline yet")
+    derived = service.derive(found, baseline.entities, baseline.facts)
+    with service.database.write() as connection:
+        known(connection, network, who, to_change=True)
+        after = approvals.wanted(connection, network)._replace(derived=derived)
         approvals.want(connection, network, after, service.clock(), who.name)
         snapshots.touch(connection, [network])
     service.wake([network])

@@ -2,11 +2,13 @@
 
 import base64
 import json
+import math
 from typing import Annotated, Any
 
 from fastapi import Query
 
 from gsid_service.api.problems import Problem
+from gsid_service.api.text import is_text
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="Items of a page.")]
 Cursor = Annotated[
@@ -26,8 +28,16 @@ def decode(cursor: str | None, *kinds: type) -> Any:
     try:
         filled = cursor + "=" * (-len(cursor) % 4)
         place = json.loads(base64.b64decode(filled, b"-_", validate=True))
-    except ValueError:
+    except (ValueError, RecursionError):
         place = None
-    if not isinstance(place, list) or [type(part) for part in place] != list(kinds):
+    fits = isinstance(place, list) and [type(part) for part in place] == list(kinds)
+    if not fits or not all(_is_sane(part) for part in place):
         raise Problem(422, "cursor: not one of this service", [("cursor", "not one of ours")])
     return place
+
+
+def _is_sane(part: Any) -> bool:
+    """Whether both databases can compare with it."""
+    if isinstance(part, str):
+        return is_text(part)
+    return math.isfinite(part) and abs(part) < 2**63

@@ -2,9 +2,10 @@
 
 import asyncio
 import secrets
+import signal
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import structlog
@@ -15,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gsid_service.api import alerts, ingest, networks, problems, reference
-from gsid_service.api.access import Gate, Operator, Reader
+from gsid_service.api.access import Gate, Operator, Reader, unbound
 from gsid_service.api.documents import Health, ModelDocument, Page, Reloaded
 from gsid_service.api.problems import Problem, ProblemDocument, answer, answers
 from gsid_service.app import Service
@@ -37,14 +38,31 @@ Reload = Callable[[], Reloaded]
 def create(service: Service, gate: Gate, version: str, reload: Reload) -> FastAPI:
     """The application, on a service that it starts and stops with itself."""
 
+    async def hang_up() -> None:
+        try:
+            done = await asyncio.to_thread(reload)
+            log.info("settings read again", changed=done.changed, need_restart=done.restart)
+        except Problem as error:
+            log.error("settings not taken over", problem=error.detail)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.start()
+        loop, running = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+        with suppress(
+            NotImplementedError, RuntimeError, ValueError
+        ):  # no signals off the main thread
+            loop.add_signal_handler(signal.SIGHUP, lambda: running.add(loop.create_task(hang_up())))
         yield
         await asyncio.to_thread(service.stop)
 
     app = FastAPI(
-        title="GSID service", version=version, lifespan=lifespan, docs_url=None, redoc_url=None
+        title="GSID service",
+        version=version,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
     )
     app.state.service, app.state.gate, app.state.reload = service, gate, reload
     problems.install(app)
@@ -66,8 +84,9 @@ def _add_operations(app: FastAPI) -> None:
         return Page(items=[ModelDocument(name=service.detector.name, in_use=True)])
 
     @app.get("/metrics", tags=["operations"], responses=answers(401, 403), response_class=Response)
-    def metrics(_: Reader) -> Response:
-        """All series, for Prometheus."""
+    def metrics(who: Reader) -> Response:
+        """All series, for Prometheus; not for a token that is bound to some networks."""
+        unbound(who)
         service.metrics.queue.set(len(service.inbox))
         kind = "text/plain; version=0.0.4; charset=utf-8"
         return Response(service.metrics.text(), media_type=kind)
@@ -85,7 +104,7 @@ def _add_operations(app: FastAPI) -> None:
     def ready() -> Health:
         """Snapshots are taken and scored."""
         if not service.alive:
-            raise Problem(503, "the cycle does not run")
+            raise Problem(503, "the service takes or scores no snapshots")
         try:
             with service.database.read() as connection:
                 connection.exec_driver_sql("SELECT 1")
@@ -94,8 +113,9 @@ def _add_operations(app: FastAPI) -> None:
         return Health()
 
     @app.post("/-/reload", tags=["operations"], responses=answers(401, 403, 422))
-    def reload(_: Operator) -> Reloaded:
+    def reload(who: Operator) -> Reloaded:
         """Read the settings file again, and take over what a running service can."""
+        unbound(who)
         done: Reloaded = app.state.reload()
         return done
 
@@ -108,9 +128,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
             ref_template="#/components/schemas/{model}"
         )
         schemas |= schemas["ProblemDocument"].pop("$defs", {})
-        snapshot = ingest.snapshot_schema()
-        schemas |= snapshot.pop("$defs", {})
-        schemas["Snapshot"] = snapshot
+        schemas |= ingest.snapshot_schemas()
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
         app.openapi_schema = schema

@@ -5,12 +5,12 @@ not matter in which order they arrived. The views become one network: where two 
 values, the newer observation counts, and the disagreement is kept to be shown.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from gsid_service.records import Collector, Entity, Fact, FactKey, Snapshot
+from gsid_service.records import Entity, Fact, FactKey, Snapshot
 from gsid_service.schema import SCHEMA, Schema
 
 
@@ -28,7 +28,6 @@ class View:
     """What one collector says of a network."""
 
     collector: str
-    role: str
     sequence: int
     observed_at: datetime
     complete: bool  # whether it rests on a complete snapshot
@@ -70,8 +69,7 @@ def extend(
         facts.pop(key, None)
     facts |= {fact.key: Stated(fact, at, collector, snapshot_id) for fact in snapshot.facts}
     complete = snapshot.complete or (view is not None and view.complete)
-    role, sequence = snapshot.collector.role, snapshot.sequence
-    return View(collector, role, sequence, at, complete, entities, facts)
+    return View(collector, snapshot.sequence, at, complete, entities, facts)
 
 
 def _replaced(facts: Mapping[FactKey, Stated], snapshot: Snapshot, schema: Schema) -> list[FactKey]:
@@ -91,34 +89,20 @@ def _replaced(facts: Mapping[FactKey, Stated], snapshot: Snapshot, schema: Schem
     ]
 
 
-def as_snapshot(network: str, view: View) -> Snapshot:
-    """The view written down whole, as its collector could have sent it."""
-    return Snapshot(
-        network=network,
-        collector=Collector(view.collector, view.role),
-        sequence=view.sequence,
-        observed_at=view.observed_at,
-        complete=True,
-        entities=tuple(entity for entity, _ in view.entities.values()),
-        facts=tuple(stated.fact for stated in view.facts.values()),
-    )
-
-
 def merge(views: Iterable[View], silent: Collection[str] = (), schema: Schema = SCHEMA) -> Merged:
     """All views as one network; the facts that only `silent` collectors state are stale."""
     views = sorted(views, key=lambda view: view.collector)
     entities = _entities(views)
-    kinds = {name: entity.kind for name, entity in entities.items()}
-    allowed = {f.name: [{k.name for k in role.kinds} for role in f.roles] for f in schema.facts}
     told: dict[FactKey, list[Stated]] = {}
     for view in views:
         for key, stated in view.facts.items():
             told.setdefault(key, []).append(stated)
+    right = {fact.key for fact in fitting((v[0].fact for v in told.values()), entities, schema)}
     source: dict[FactKey, Stated] = {}
     conflicts: list[Conflict] = []
     for key, versions in told.items():
         versions.sort(key=lambda stated: (stated.observed_at, stated.collector), reverse=True)
-        if _fits(key, kinds, allowed):
+        if key in right:
             source[key] = versions[0]
             conflicts += _disagreements(key, versions, schema)
         else:
@@ -150,9 +134,16 @@ def _entities(views: Iterable[View]) -> dict[str, Entity]:
     return {name: newest[name][2] for name in sorted(newest)}
 
 
-def _fits(key: FactKey, kinds: Mapping[str, str], allowed: Mapping[str, list[set[str]]]) -> bool:
-    pairs = zip(key.args, allowed[key.predicate], strict=True)
-    return all(kinds.get(arg) in fitting for arg, fitting in pairs)
+def fitting(
+    facts: Iterable[Fact], entities: Mapping[str, Entity], schema: Schema = SCHEMA
+) -> Iterator[Fact]:
+    """The facts whose entities are there, and of the kinds that their roles ask for."""
+    allowed = {f.name: [{k.name for k in role.kinds} for role in f.roles] for f in schema.facts}
+    kinds = {name: entity.kind for name, entity in entities.items()}
+    for fact in facts:
+        pairs = zip(fact.args, allowed[fact.predicate], strict=True)
+        if all(kinds.get(arg) in suitable for arg, suitable in pairs):
+            yield fact
 
 
 def _disagreements(key: FactKey, versions: list[Stated], schema: Schema) -> Iterable[Conflict]:

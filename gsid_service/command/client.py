@@ -107,10 +107,11 @@ def ack(
     note: Annotated[str, typer.Option(help="Something to say with it.")] = "",
     url: Url = LOCAL,
     token: Secret = None,
+    as_json: AsJson = False,
 ) -> None:
     """Say that you look after an alert."""
-    _ask(url, token, "POST", f"{API}/alerts/{_segment(alert)}/ack", json={"note": note})
-    say(f"{alert} is acknowledged")
+    done = _ask(url, token, "POST", f"{API}/alerts/{_segment(alert)}/ack", json={"note": note})
+    _tell(done, f"{alert} is acknowledged", as_json)
 
 
 @baseline.command("approve")
@@ -121,11 +122,13 @@ def approve(
     ] = None,
     url: Url = LOCAL,
     token: Secret = None,
+    as_json: AsJson = False,
 ) -> None:
     """Approve a network as it is."""
     wanted = {"now": True} if snapshot is None else {"snapshot_id": snapshot}
     done = _ask(url, token, "PUT", f"{API}/networks/{_segment(network)}/baseline", json=wanted)
-    say(f"{network} is approved by {done['approved_by']} at {done['approved_at']}")
+    said = f"{network} is approved by {done['approved_by']} at {done['approved_at']}"
+    _tell(done, said, as_json)
 
 
 @baseline.command("history")
@@ -163,6 +166,7 @@ def put_intents(
     file: Annotated[Path, typer.Argument(help='{"intents": […]}, or - for stdin.')],
     url: Url = LOCAL,
     token: Secret = None,
+    as_json: AsJson = False,
 ) -> None:
     """State the intents of a network, in place of those stated before."""
     body = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
@@ -171,14 +175,25 @@ def put_intents(
         {"Content-Type": "application/json"},
     )
     done = _ask(url, token, "PUT", path, content=body, headers=headers)
-    say(f"{network} has {done['stated']} stated and {done['derived']} derived intents")
+    said = f"{network} has {done['stated']} stated and {done['derived']} derived intents"
+    _tell(done, said, as_json)
 
 
 @intents.command("derive")
-def derive_intents(network: Network, url: Url = LOCAL, token: Secret = None) -> None:
+def derive_intents(
+    network: Network, url: Url = LOCAL, token: Secret = None, as_json: AsJson = False
+) -> None:
     """Derive intents from the baseline anew."""
     done = _ask(url, token, "POST", f"{API}/networks/{_segment(network)}/intents/derive")
-    say(f"{network} has {done['stated']} stated and {done['derived']} derived intents")
+    said = f"{network} has {done['stated']} stated and {done['derived']} derived intents"
+    _tell(done, said, as_json)
+
+
+def _tell(answer: Any, sentence: str, as_json: bool) -> None:
+    if as_json:
+        print_json(answer)
+    else:
+        say(sentence)
 
 
 def _named(fact: dict[str, Any]) -> str:

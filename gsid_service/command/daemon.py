@@ -13,7 +13,7 @@ from gsid_service import config
 from gsid_service.config import BadSettings, Settings
 from gsid_service.store import tokens
 from gsid_service.store.database import BadDatabase, Database, connect
-from gsid_service.terminal import OUT, print_rows, refuse, say
+from gsid_service.terminal import OUT, print_json, print_rows, refuse, say
 
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", "-c", help="A TOML file with settings.")
@@ -36,9 +36,10 @@ def serve(
     flags = {"server.host": host, "server.port": port, "server.insecure": insecure}
     found = _settings(config_file, flags)
     if check_config:
-        OUT.print_json(found.model_dump_json())
+        shown = found.model_dump(mode="json")
+        shown["database"]["url"] = Database(found.database.url).shown
+        print_json(shown)
         return
-    from gsid_service.score.scorer import BadModel
     from gsid_service.serve import Refused
     from gsid_service.serve import serve as run
 
@@ -47,8 +48,6 @@ def serve(
 
     try:
         run(found, read_again, version("gsid-service"))
-    except BadModel as error:
-        refuse(f"model.folder: {error}")
     except (BadSettings, BadDatabase, Refused) as error:
         refuse(str(error))
 

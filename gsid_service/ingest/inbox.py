@@ -6,13 +6,14 @@ one wait for the disk serves them all.
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 
 from gsid_service.store.snapshots import Incoming, Receipt
 
 AT_ONCE = 64
+STOP_SECONDS = 10.0
 
 Keep = Callable[[Sequence[Incoming]], list[Receipt]]
 
@@ -33,14 +34,21 @@ class Inbox:
         self._queue: queue.Queue[_Waiting | None] = queue.Queue(size)
         self._keep = keep
         self._thread = threading.Thread(target=self._run, name="inbox", daemon=True)
+        self._stopping = False
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """Store what is waiting, and end."""
-        self._queue.put(None)
-        self._thread.join()
+        """Store what is waiting, take no more, and end."""
+        self._stopping = True
+        if self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join(STOP_SECONDS)
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
 
     def __len__(self) -> int:
         return self._queue.qsize()
@@ -48,6 +56,8 @@ class Inbox:
     def put(self, incoming: Incoming) -> "Future[Receipt]":
         """Promise a receipt; raises `Full` at once where nothing more can wait."""
         waiting = _Waiting(incoming, Future())
+        if self._stopping:
+            raise Full
         try:
             self._queue.put_nowait(waiting)
         except queue.Full:
@@ -64,20 +74,19 @@ class Inbox:
                 except queue.Empty:
                     break
             ending = None in batch
-            self._store([waiting for waiting in batch if waiting is not None])
+            # Whoever gave up waiting was promised nothing.
+            self._store([w for w in batch if w and w.receipt.set_running_or_notify_cancel()])
 
     def _store(self, batch: Sequence[_Waiting]) -> None:
         """One that cannot be stored must not take the others with it: then each goes alone."""
         try:
-            _deliver(batch, self._keep([waiting.incoming for waiting in batch]))
+            receipts = self._keep([waiting.incoming for waiting in batch])
         except Exception as error:
             if len(batch) == 1:
                 batch[0].receipt.set_exception(error)
                 return
             for waiting in batch:
                 self._store([waiting])
-
-
-def _deliver(batch: Iterable[_Waiting], receipts: Iterable[Receipt]) -> None:
-    for waiting, receipt in zip(batch, receipts, strict=True):
-        waiting.receipt.set_result(receipt)
+            return
+        for waiting, receipt in zip(batch, receipts, strict=True):
+            waiting.receipt.set_result(receipt)

@@ -8,6 +8,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
@@ -27,7 +28,7 @@ from gsid_service.schema import EXTERNAL_AS, SCHEMA, UINT32, FactKind, Group, Pa
 SCHEMA_VERSION = "gsid.snapshot/1"
 ID_LENGTH = 200
 PROBLEMS_SHOWN = 20
-SEQUENCE_HIGHEST = 2**63 - 1
+SEQUENCE_HIGHEST = 2**63 - 2
 # Control, format (bidirectional overrides among them), surrogate, line and paragraph separators.
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
@@ -74,10 +75,25 @@ def _dated(text: Any) -> Any:
     return text
 
 
+def _one_segment(name: str) -> str:
+    if "/" in name:
+        raise ValueError("must not contain a slash: it is part of addresses")
+    return name
+
+
+def _in_utc(at: datetime) -> datetime:
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("is outside the years that UTC has") from None
+
+
 Id = Annotated[str, Field(min_length=1, max_length=ID_LENGTH), AfterValidator(_printable)]
 Longitude = Annotated[float, Field(ge=-180, le=180)]
 Latitude = Annotated[float, Field(ge=-90, le=90)]
-Time = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_dated)]
+Time = Annotated[
+    AwareDatetime, Field(strict=False), BeforeValidator(_dated), AfterValidator(_in_utc)
+]
 
 
 class _Wire(BaseModel):
@@ -113,7 +129,7 @@ class WireSnapshot(_Wire):
     """One collector's view of one network at one time."""
 
     schema_: Literal["gsid.snapshot/1"] = Field(alias="schema")
-    network: Id
+    network: Annotated[Id, AfterValidator(_one_segment)]
     collector: WireCollector
     sequence: Annotated[int, Field(ge=0, le=SEQUENCE_HIGHEST)]
     observed_at: Time

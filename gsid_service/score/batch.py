@@ -5,6 +5,7 @@ has exactly one entity in each of its roles, so the facts that have role τ are 
 ones, and an edge is no more than a fact and the entity that it names.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -144,7 +145,8 @@ def _counts(graph: Graph, schema: Schema) -> FloatArray:
     is_intent = [schema.fact[key.predicate].group is Group.INTENT for key in graph.facts]
     fare = graph.evidence[is_intent][:, OUTCOMES_AT].sum(axis=0)
     everybody = np.broadcast_to(fare, (facts, len(fare)))
-    return np.hstack((graph.evidence, graph.reverts.reshape(facts, -1), everybody))
+    tried = graph.reverts.reshape(facts, math.prod(graph.reverts.shape[1:]))
+    return np.hstack((graph.evidence, tried, everybody))
 
 
 def counts(schema: Schema) -> int:

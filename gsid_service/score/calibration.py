@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.optimize import minimize
 
 from gsid_service.assemble.scale import scale
 from gsid_service.records import BoolArray, FloatArray, Graph, IntArray
@@ -89,6 +88,8 @@ def fit(
 
 def _fit_line(logits: FloatArray, rates: FloatArray, wrong: BoolArray) -> FloatArray:
     """The slope, weight and shift of least cross-entropy."""
+    from scipy.optimize import minimize  # half a second that only training needs
+
     terms = np.stack((logits, rates, np.ones_like(logits)), axis=1)  # [M, 3]
 
     def entropy(line: FloatArray) -> tuple[float, FloatArray]:

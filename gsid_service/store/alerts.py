@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, update
@@ -21,15 +22,28 @@ from gsid_service.store.tables import alert_events, alerts
 DOCUMENT = ("score", "observed", "expected", "snapshot_id", "collector", "reverting_repairs")
 
 
-def of_network(connection: Connection, network: str) -> dict[tuple[FactKey, str], Alert]:
-    """Every alert of a network, with its events."""
-    rows = connection.execute(select(alerts).where(alerts.c.network == network)).all()
-    found = _read(connection, rows)
+Slot = tuple[FactKey, str]
+
+
+def of_network(
+    connection: Connection, network: str, since: datetime | None = None
+) -> dict[Slot, Alert]:
+    """Every alert of a network, to be changed, with its events, all or since then."""
+    query = select(alerts).where(alerts.c.network == network).order_by(alerts.c.number)
+    found = _read(connection, connection.execute(query.with_for_update()).all(), since)
     return {(alert.fact, alert.parameter): alert for alert in found}
 
 
-def find(connection: Connection, number: int) -> Alert | None:
-    rows = connection.execute(select(alerts).where(alerts.c.number == number)).all()
+def slots(connection: Connection, network: str) -> set[Slot]:
+    """What a network has alerts about."""
+    query = select(alerts.c.document, alerts.c.parameter).where(alerts.c.network == network)
+    return {(_key(row.document), row.parameter) for row in connection.execute(query)}
+
+
+def find(connection: Connection, number: int, to_change: bool = False) -> Alert | None:
+    """One alert with all its events."""
+    query = select(alerts).where(alerts.c.number == number)
+    rows = connection.execute(query.with_for_update() if to_change else query).all()
     return next(iter(_read(connection, rows)), None)
 
 
@@ -89,7 +103,7 @@ def number_of(alert_id: str) -> int | None:
 def _row(alert: Alert) -> dict[str, Any]:
     return {
         "network": alert.network,
-        "fact": str(alert.fact),
+        "fact": alert.fact.digest,
         "parameter": alert.parameter,
         "status": alert.status.value,
         "severity": alert.severity.value,
@@ -108,22 +122,30 @@ def _row(alert: Alert) -> dict[str, Any]:
     }
 
 
-def _read(connection: Connection, rows: Sequence[Row[Any]]) -> list[Alert]:
+def _read(
+    connection: Connection, rows: Sequence[Row[Any]], since: datetime | None = None
+) -> list[Alert]:
     numbers = [row.number for row in rows]
     events: dict[int, list[AlertEvent]] = {number: [] for number in numbers}
     query = select(alert_events).where(alert_events.c.alert.in_(numbers))
+    if since is not None:
+        query = query.where(alert_events.c.at >= since)
     for row in connection.execute(query.order_by(alert_events.c.number)) if numbers else ():
         events[row.alert].append(AlertEvent(row.at, row.what, row.why, row.who))
     return [_alert(row, events[row.number]) for row in rows]
 
 
+def _key(document: Any) -> FactKey:
+    predicate, args = document["key"]
+    return FactKey(predicate, tuple(args))
+
+
 def _alert(row: Row[Any], events: Iterable[AlertEvent]) -> Alert:
     document = row.document
-    predicate, args = document["key"]
     return Alert(
         id=f"a{row.number}",
         network=row.network,
-        fact=FactKey(predicate, tuple(args)),
+        fact=_key(document),
         parameter=row.parameter,
         status=Status(row.status),
         severity=Severity(row.severity),

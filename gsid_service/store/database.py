@@ -36,7 +36,7 @@ class Database:
     def __init__(self, url: str) -> None:
         try:
             parsed = make_url(url)
-        except ArgumentError as error:
+        except (ArgumentError, ValueError) as error:
             raise BadDatabase(f"database.url: {error}") from None
         self.shown = parsed.render_as_string(hide_password=True)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
@@ -55,6 +55,8 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """A consistent look at the data."""
         with self.engine.connect() as connection:
+            if not self.is_sqlite:
+                connection.execution_options(isolation_level="REPEATABLE READ")
             yield connection
 
     @contextmanager

@@ -1,6 +1,6 @@
 """Networks: their settings, and how far the cycle is with each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -23,14 +23,20 @@ class Network:
     summary: Mapping[str, Any]
 
 
-def find(connection: Connection, name: str) -> Network | None:
-    row = connection.execute(select(networks).where(networks.c.name == name)).first()
+def find(connection: Connection, name: str, to_change: bool = False) -> Network | None:
+    """A network; `to_change` lets nobody else change anything of it until this is done."""
+    query = select(networks).where(networks.c.name == name)
+    row = connection.execute(query.with_for_update() if to_change else query).first()
     return Network(**row._mapping) if row else None
 
 
-def page(connection: Connection, after: str, limit: int) -> list[Network]:
-    query = select(networks).where(networks.c.name > after).order_by(networks.c.name).limit(limit)
-    return [Network(**row._mapping) for row in connection.execute(query)]
+def page(connection: Connection, after: str, limit: int, only: Sequence[str] = ()) -> list[Network]:
+    """Networks by name; `only` these, where any are named."""
+    query = select(networks).where(networks.c.name > after)
+    if only:
+        query = query.where(networks.c.name.in_(only))
+    rows = connection.execute(query.order_by(networks.c.name).limit(limit))
+    return [Network(**row._mapping) for row in rows]
 
 
 def names(connection: Connection) -> list[str]:

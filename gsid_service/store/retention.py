@@ -48,7 +48,8 @@ def forget_history(connection: Connection, network: str, before: datetime, step:
 def _delete(connection: Connection, table: Table, where: Any, limit: int) -> int:
     if limit <= 0:
         return 0
-    numbers = list(connection.scalars(select(table.c.number).where(where).limit(limit)))
+    oldest = select(table.c.number).where(where).order_by(table.c.number).limit(limit)
+    numbers = list(connection.scalars(oldest))
     if numbers:
         connection.execute(delete(table).where(table.c.number.in_(numbers)))
     return len(numbers)

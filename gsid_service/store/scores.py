@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, bindparam, delete, select
 
 from gsid_service.records import FactKey
 from gsid_service.store.database import upsert
@@ -29,7 +29,7 @@ class Score:
 
     @property
     def slot(self) -> tuple[str, str]:
-        return str(self.fact), self.parameter
+        return self.fact.digest, self.parameter
 
 
 def replace(connection: Connection, network: str, found: Sequence[Score], now: datetime) -> None:
@@ -44,13 +44,11 @@ def replace(connection: Connection, network: str, found: Sequence[Score], now: d
     if noted:
         connection.execute(score_history.insert(), [_line(network, s, now) for s in noted])
     gone = sorted(before.keys() - {s.slot for s in found})
-    for fact, parameter in gone:
+    if gone:
+        this = (scores.c.fact == bindparam("of")) & (scores.c.parameter == bindparam("what"))
         connection.execute(
-            delete(scores).where(
-                scores.c.network == network,
-                scores.c.fact == fact,
-                scores.c.parameter == parameter,
-            )
+            delete(scores).where(scores.c.network == network, this),
+            [{"of": fact, "what": parameter} for fact, parameter in gone],
         )
 
 
@@ -70,7 +68,7 @@ def _is_noted(score: Score, before: tuple[int, int | None, float, bool] | None) 
 def _row(network: str, score: Score, now: datetime) -> dict[str, Any]:
     return {
         "network": network,
-        "fact": str(score.fact),
+        "fact": score.fact.digest,
         "parameter": score.parameter,
         "predicate": score.fact.predicate,
         "args": list(score.fact.args),

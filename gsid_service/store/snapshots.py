@@ -160,10 +160,10 @@ def chain(
 
 
 def first_complete(connection: Connection, network: str) -> list[Kept]:
-    """The complete snapshot of each collector that came in first."""
+    """The complete snapshot of each collector that came in first, and says anything."""
     earliest = (
         select(func.min(snapshots.c.number))
-        .where(snapshots.c.network == network, snapshots.c.complete)
+        .where(snapshots.c.network == network, snapshots.c.complete, snapshots.c.facts > 0)
         .group_by(snapshots.c.collector)
     )
     kept = connection.execute(
@@ -172,13 +172,6 @@ def first_complete(connection: Connection, network: str) -> list[Kept]:
         .order_by(snapshots.c.number)
     )
     return [Kept(*row) for row in kept]
-
-
-def compact(connection: Connection, number: int, body: bytes) -> None:
-    """Let a snapshot stand for all of its collector up to it: its body is a complete view now."""
-    connection.execute(
-        update(snapshots).where(snapshots.c.number == number).values(complete=True, body=body)
-    )
 
 
 def newest(connection: Connection, network: str) -> int:

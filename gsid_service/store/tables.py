@@ -118,7 +118,7 @@ scores = Table(
     "scores",
     metadata,
     Column("network", Name, ForeignKey("networks.name"), primary_key=True),
-    Column("fact", String(1000), primary_key=True),  # the key as text, to find it by
+    Column("fact", String(32), primary_key=True),  # FactKey.digest
     Column("parameter", String(64), primary_key=True),
     Column("predicate", String(64), nullable=False),
     Column("args", JSON, nullable=False),
@@ -135,7 +135,7 @@ score_history = Table(
     metadata,
     Column("number", Number, primary_key=True, autoincrement=True),
     _network(),
-    Column("fact", String(1000), nullable=False),
+    Column("fact", String(32), nullable=False),
     Column("parameter", String(64), nullable=False),
     Column("at", Instant, nullable=False),
     Column("observed", BigInteger, nullable=False),
@@ -150,7 +150,7 @@ alerts = Table(
     metadata,
     Column("number", Number, primary_key=True, autoincrement=True),
     _network(),
-    Column("fact", String(1000), nullable=False),
+    Column("fact", String(32), nullable=False),
     Column("parameter", String(64), nullable=False),
     Column("status", String(16), nullable=False),
     Column("severity", String(16), nullable=False),
