@@ -56,6 +56,8 @@ def serve(settings: Settings, read_again: Callable[[], Settings], version: str) 
         timeout_keep_alive=30,
         timeout_graceful_shutdown=10,
     )
+    host, port = listening.getsockname()[:2]
+    structlog.get_logger().info("listening", host=host, port=port)
     uvicorn.Server(run).run(sockets=[listening])
 
 
@@ -68,7 +70,6 @@ def _listen(settings: Settings) -> socket.socket:
     except OSError as error:
         reason = error.strerror or str(error)
         raise Refused(f"server.host: cannot listen on {host} port {port}: {reason}") from None
-    structlog.get_logger().info("listening", host=host, port=listening.getsockname()[1])
     return listening
 
 

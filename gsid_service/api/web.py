@@ -49,9 +49,8 @@ def create(service: Service, gate: Gate, version: str, reload: Reload) -> FastAP
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.start()
         loop, running = asyncio.get_running_loop(), set[asyncio.Task[None]]()
-        with suppress(
-            NotImplementedError, RuntimeError, ValueError
-        ):  # no signals off the main thread
+        # Off the main thread there are no signals.
+        with suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(signal.SIGHUP, lambda: running.add(loop.create_task(hang_up())))
         yield
         await asyncio.to_thread(service.stop)
