@@ -11,7 +11,7 @@ from gsid_service.score.scorer import logits
 from gsid_service.simulate.cases import Case
 
 PART = "calibrate"
-PER_RATE = 40  # networks of each data set, setting and rate
+PER_RATE = 25  # networks of each data set, setting and rate, with intents and without
 BATCH = 10
 
 
