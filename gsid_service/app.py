@@ -101,8 +101,10 @@ class Service:
         """Go on where the last run ended."""
         with self.database.read() as connection:
             known, unfinished = networks.names(connection), networks.with_news(connection)
+            counted = alerts.count(connection)
         for name in known:
             self.metrics.know(name)
+            self._show_alerts(name, counted.get(name, Counter()))
         self.inbox.start()
         self._thread.start()
         # What was left undone first, then everything, so that all of it is shown.
@@ -431,11 +433,11 @@ class Service:
         metrics.show_parameters(name, Counter(s.parameter for s in scored))
         metrics.show_broken_intents(name, summary["broken_intents"])
         metrics.stale_facts.labels(name).set(len(merged.stale))
-        everything = {
-            (severity.value, status.value): 0 for severity in Severity for status in Status
-        }
-        counted = Counter((alert.severity.value, alert.status.value) for alert in after)
-        metrics.show_alerts(name, everything | counted)
+        self._show_alerts(name, Counter((a.severity.value, a.status.value) for a in after))
+
+    def _show_alerts(self, name: str, counted: Counter[tuple[str, str]]) -> None:
+        none = {(severity.value, status.value): 0 for severity in Severity for status in Status}
+        self.metrics.show_alerts(name, none | counted)
 
     # What time alone asks for
 

@@ -93,8 +93,8 @@ class Cycle(Section):
 
 
 class Alerts(Section):
-    open_score: Probability = Field(default=0.8, description="From this score on an alert opens.")
-    close_score: Probability = Field(default=0.4, description="Below this score it resolves.")
+    open_score: Probability = Field(default=0.7, description="From this score on an alert opens.")
+    close_score: Probability = Field(default=0.35, description="Below this score it resolves.")
     flap_changes: Count = Field(
         default=4, description="Openings and resolutions that count as flapping,"
     )

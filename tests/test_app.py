@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection
 from structlog.testing import capture_logs
 
+from gsid_service import app
 from gsid_service.alert.decide import acknowledged
 from gsid_service.app import Detector, Service
 from gsid_service.assemble.merge import Merged, View, extend, merge
@@ -548,7 +549,10 @@ def test_a_new_service_goes_on_where_the_last_one_ended(both: Watch) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_database_that_is_away_for_a_moment_does_not_end_the_cycle(watch: Watch) -> None:
+def test_a_database_that_is_away_for_a_moment_does_not_end_the_cycle(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "PAUSE_SECONDS", 0.01)
     watch.send()
     away = Away(watch.database)
     watch.service.database = away

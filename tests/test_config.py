@@ -87,7 +87,7 @@ def test_variables_of_other_programs_are_left_alone() -> None:
         ("[alerts]\nflap_seconds = inf", ["alerts.flap_seconds", "inf"]),
         ("[alerts]\nopen_score = nan", ["alerts.open_score", "nan"]),
         ("[alerts]\nopen_score = 1.1", ["alerts.open_score", "1.1"]),
-        ("[alerts]\nopen_score = 0.3", ["alerts", "close_score 0.4", "open_score 0.3"]),
+        ("[alerts]\nopen_score = 0.3", ["alerts", "close_score 0.35", "open_score 0.3"]),
         ("[log]\nformat = 'xml'", ["log.format", "'xml'", "json"]),
         ("[ingest]\nqueue = 0", ["ingest.queue", "0"]),
         ("[server]\ntls_key = 'k'", ["server", "tls_certificate and tls_key come together"]),

@@ -20,6 +20,7 @@ LOWEST_RATE, HIGHEST_RATE = 1e-4, 0.95
 GROUPS = 3  # no reference; a reference and stated intents; a reference alone
 TERMS = 3  # slope, weight of the rate, shift
 FEWEST = 20  # anomalies of a kind before a line is fitted to it
+FLATTEST = 0.2  # slope
 PENALTY = 1e-4  # keeps a line finite where the classes can be told apart entirely
 
 
@@ -98,7 +99,11 @@ def _fit_line(logits: FloatArray, rates: FloatArray, wrong: BoolArray) -> FloatA
         value = np.mean(np.logaddexp(0, z) - wrong * z) + PENALTY * off @ off
         return float(value), terms.T @ (sigmoid(z) - wrong) / len(z) + 2 * PENALTY * off
 
-    return np.asarray(minimize(entropy, np.array([1.0, 0.0, 0.0]), jac=True, method="BFGS").x)
+    # Between networks of different rates a line may fit best that turns their order round within
+    # each; the model's order stands.
+    bounds = [(FLATTEST, None), (None, None), (None, None)]
+    begin = np.array([1.0, 0.0, 0.0])
+    return np.asarray(minimize(entropy, begin, jac=True, method="L-BFGS-B", bounds=bounds).x)
 
 
 def sigmoid(x: FloatArray) -> FloatArray:

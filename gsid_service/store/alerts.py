@@ -1,5 +1,6 @@
 """Alerts and what became of them: one row a (network, fact, parameter), and all its events."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -87,11 +88,15 @@ def save(connection: Connection, alert: Alert, known_events: int) -> Alert:
     return replace(alert, id=f"a{number}")
 
 
-def count(connection: Connection) -> dict[tuple[str, str, str], int]:
-    """How many alerts there are, by network, severity and status."""
+def count(connection: Connection) -> dict[str, Counter[tuple[str, str]]]:
+    """How many alerts each network has, by severity and status."""
     columns = alerts.c.network, alerts.c.severity, alerts.c.status
-    rows = connection.execute(select(*columns, func.count()).group_by(*columns))
-    return {(network, severity, status): n for network, severity, status, n in rows}
+    found: dict[str, Counter[tuple[str, str]]] = {}
+    for network, severity, status, number in connection.execute(
+        select(*columns, func.count()).group_by(*columns)
+    ):
+        found.setdefault(network, Counter())[severity, status] = number
+    return found
 
 
 def number_of(alert_id: str) -> int | None:

@@ -157,7 +157,7 @@ def test_commands_speak_to_the_service(server: Server, tmp_path: Path) -> None:
     assert "3 stated" in said(server, "intents", "derive", NAME)
 
     said(server, "baseline", "approve", NAME)
-    newest, provisional = told(server, "baseline", "history", NAME)
+    newest, provisional, *_ = told(server, "baseline", "history", NAME)
     assert (newest["provisional"], provisional["provisional"]) == (False, True)
     until_up_to_date(server)
     assert told(server, "alerts") == [], "an approval clears what it legitimises"
