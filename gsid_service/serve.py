@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from gsid_service.score.scorer import Scorer
 
 
+BACKLOG = 2048
+SWITCH_SECONDS = 0.0002
+
+
 class Refused(RuntimeError):
     """The service does not start; one line says why."""
 
@@ -45,7 +49,7 @@ def serve(settings: Settings, read_again: Callable[[], Settings], version: str) 
     gate = Gate(database, required)
     app = web.create(service, gate, version, _reloader(service, read_again))
     # Short turns between threads: a request must not wait long for the cycle's arithmetic.
-    sys.setswitchinterval(0.001)
+    sys.setswitchinterval(SWITCH_SECONDS)
     run = uvicorn.Config(
         app,
         ssl_certfile=settings.server.tls_certificate,
@@ -66,7 +70,11 @@ def _listen(settings: Settings) -> socket.socket:
     host, port = settings.server.host, settings.server.port
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.create_server((host, port), family=family, backlog=2048)
+        # Named as TCP: asyncio sends small answers without delay on such sockets only.
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(BACKLOG)
     except OSError as error:
         reason = error.strerror or str(error)
         raise Refused(f"server.host: cannot listen on {host} port {port}: {reason}") from None

@@ -564,7 +564,7 @@ def test_a_database_that_is_away_for_a_moment_does_not_end_the_cycle(
     time.sleep(0.05)
     watch.service.wake(["net"])
     wait_until(lambda: watch.network().scored > 0)
-    assert watch.service.alive
+    assert watch.service._thread.is_alive()
     with watch.service._wake:
         watch.service._stopping = True
         watch.service._wake.notify()

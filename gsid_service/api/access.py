@@ -1,6 +1,6 @@
 """Who may do what: bearer tokens with a role, bound to networks or not."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -35,7 +35,8 @@ class Gate:
         return found
 
 
-def caller(
+# Both run on the event loop: a look into the database takes less than a change of threads.
+async def caller(
     request: Request,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
 ) -> Token:
@@ -47,10 +48,10 @@ def caller(
 Caller = Annotated[Token, Depends(caller)]
 
 
-def having(role: str) -> Callable[[Token], Token]:
+def having(role: str) -> Callable[[Token], Awaitable[Token]]:
     """A dependency: the caller, who has a role."""
 
-    def check(who: Caller) -> Token:
+    async def check(who: Caller) -> Token:
         if role == tokens.INGEST and who is ANYONE:
             return who
         if not who.may(role, None):

@@ -21,6 +21,7 @@ from gsid_service.store.snapshots import Incoming, Outcome
 router = APIRouter(tags=["ingest"])
 PATH = "/ingest"
 COMPRESSION = 1
+SMALL = 1 << 16  # bytes that are read faster than threads change
 BODY = {
     "required": True,
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Snapshot"}}},
@@ -51,7 +52,10 @@ async def ingest(request: Request, response: Response, who: Sender) -> Accepted:
     """Keep one collector's view of a network; the answer comes once it is durable."""
     service: Service = request.app.state.service
     body = await _body(request, service.settings.server.body_bytes)
-    incoming = await run_in_threadpool(_read, service, body)
+    if len(body) < SMALL:
+        incoming = _read(service, body)
+    else:
+        incoming = await run_in_threadpool(_read, service, body)
     snapshot = incoming.snapshot
     bound(who, snapshot.network)
     outcomes = service.metrics.snapshots

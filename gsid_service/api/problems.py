@@ -7,8 +7,10 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -84,11 +86,20 @@ async def _problem(_: Request, error: Exception) -> JSONResponse:
     return answer(error.status, error.detail, error.errors, error.headers)
 
 
-async def _http(_: Request, error: Exception) -> JSONResponse:
+async def _http(request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, HTTPException):
         raise error
     headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(sorted(_methods(request)))
     return answer(error.status_code, str(error.detail), headers=headers)
+
+
+def _methods(request: Request) -> set[str]:
+    """All methods of a path: each route knows only its own."""
+    routes = (route for route in request.app.routes if isinstance(route, APIRoute))
+    there = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)
+    return {method for route in there for method in route.methods or ()}
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:

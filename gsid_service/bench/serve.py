@@ -20,11 +20,14 @@ from typing import Any
 from gsid_service.bench.figure import Figure
 from gsid_service.evaluate import settings
 from gsid_service.evaluate.splits import SPLITS
-from gsid_service.ingest.wire import dump_snapshot
+from gsid_service.ingest.wire import dump_fact, dump_snapshot
 from gsid_service.records import Collector, Fact, Snapshot
 from gsid_service.schema import BGP_ROUTE, LOCAL_PREF, ROUTERS
 from gsid_service.score.scorer import load, use_cores
 from gsid_service.simulate.cases import Case
+from gsid_service.simulate.faults import with_values
+from gsid_service.simulate.forwarding import Forwarding, forward, moved
+from gsid_service.simulate.plane import build
 
 MODEL = Path("models/gsid-1")
 ROUTERS_WANTED = 23
@@ -34,6 +37,7 @@ PACE = 100  # a second
 ALERTS = 20
 MINUTE, HOUR = 60, 3600  # snapshots, at one a second
 ALLOWED_ACK, ALLOWED_ALERT, WANTED_RATE = 0.05, 1.0, 300
+ALWAYS_COMPARE_MED = "always_compare_med"
 JSON = {"Content-Type": "application/json"}
 
 
@@ -122,12 +126,27 @@ class _Sender:
         return str(answer["snapshot_id"])
 
     def faulty(self) -> str:
-        """The body with one local preference that moves traffic."""
-        slot = next(i for i, f in enumerate(self.case.facts) if f.predicate == BGP_ROUTE.name)
-        fact = self.case.facts[slot]
-        value = 0 if fact.params[LOCAL_PREF.name] > 4 else 9
-        wrong = fact._replace(params={**fact.params, LOCAL_PREF.name: value})
-        return self._body((*self.case.facts[:slot], wrong, *self.case.facts[slot + 1 :]))
+        """The body with the local preference, above all others, that moves the most traffic."""
+        routes = [fact for fact in self.case.facts if fact.predicate == BGP_ROUTE.name]
+        highest = 1 + max(fact.params[LOCAL_PREF.name] for fact in routes)
+        right = self._forwarding(self.case.facts)
+        wrong = [with_values(self.case.facts, {(r.key, LOCAL_PREF.name): highest}) for r in routes]
+        return self._body(max(wrong, key=lambda facts: len(moved(right, self._forwarding(facts)))))
+
+    def _forwarding(self, facts: tuple[Fact, ...]) -> Forwarding:
+        return forward(build(self.case.entities, facts), always_compare_med=True)
+
+    def state_intents(self) -> None:
+        """What is wanted of the network, which is simulated as the data sets are."""
+        about = f"/api/v1/networks/{self.network}"
+        wanted = {"intents": [dump_fact(intent) for intent in self.case.intents]}
+        for method, path, body in (
+            ("PATCH", about, {ALWAYS_COMPARE_MED: True}),
+            ("PUT", f"{about}/intents", wanted),
+        ):
+            status, answer = _ask(self.connection, method, path, json.dumps(body).encode())
+            if status != 200:
+                raise RuntimeError(f"the server answered {status}: {answer}")
 
     def scored(self) -> str | None:
         _, found = _ask(self.connection, "GET", f"/api/v1/networks/{self.network}")
@@ -187,6 +206,7 @@ def _to_alert(port: int, case: Case) -> Figure:
     sender = _Sender(port, case, "as65200")
     snapshot = sender.send()
     _wait_until(lambda: sender.scored() == snapshot, 30, "the first snapshot is not scored")
+    sender.state_intents()
     faulty, waits = sender.faulty(), []
     path = f"/api/v1/alerts?network={sender.network}&status=firing"
 

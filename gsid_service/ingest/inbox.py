@@ -35,6 +35,7 @@ class Inbox:
         self._keep = keep
         self._thread = threading.Thread(target=self._run, name="inbox", daemon=True)
         self._stopping = False
+        self.taken = 0  # snapshots so far
 
     def start(self) -> None:
         self._thread.start()
@@ -74,6 +75,7 @@ class Inbox:
                 except queue.Empty:
                     break
             ending = None in batch
+            self.taken += len(batch)
             # Whoever gave up waiting was promised nothing.
             self._store([w for w in batch if w and w.receipt.set_running_or_notify_cancel()])
 

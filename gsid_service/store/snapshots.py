@@ -1,6 +1,6 @@
 """Snapshots as they came in, and the networks that they speak of."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Any, NamedTuple
@@ -44,8 +44,7 @@ class Kept(NamedTuple):
 
 def add(connection: Connection, incoming: Sequence[Incoming], now: datetime) -> list[Receipt]:
     """Keep snapshots, each once; a known sequence with another body is a conflict."""
-    names = {item.snapshot.network for item in incoming}
-    announce(connection, names, now)
+    announce(connection, {item.snapshot.network for item in incoming}, now)
     receipts = [_add(connection, item, now) for item in incoming]
     news = {
         item.snapshot.network
@@ -56,8 +55,10 @@ def add(connection: Connection, incoming: Sequence[Incoming], now: datetime) -> 
     return receipts
 
 
-def announce(connection: Connection, names: Iterable[str], now: datetime) -> None:
+def announce(connection: Connection, names: Collection[str], now: datetime) -> None:
     """Make the networks known that are not yet."""
+    known = select(networks.c.name).where(networks.c.name.in_(names))
+    names = set(names) - set(connection.scalars(known))
     fresh = {"created_at": now, "settings": {}, "news": 0, "done": 0, "scored": 0, "summary": {}}
     rows = [{"name": name} | fresh for name in sorted(names)]
     upsert(connection, networks, rows, keep=list(fresh))
@@ -77,15 +78,14 @@ def _add(connection: Connection, item: Incoming, now: datetime) -> Receipt:
     mine = and_(
         snapshots.c.network == snapshot.network, snapshots.c.collector == snapshot.collector.id
     )
-    known = connection.execute(
-        select(snapshots.c.number, snapshots.c.digest).where(
-            mine, snapshots.c.sequence == snapshot.sequence
-        )
-    ).first()
+    newest = select(snapshots.c.number, snapshots.c.sequence, snapshots.c.digest).where(mine)
+    last = connection.execute(newest.order_by(snapshots.c.sequence.desc()).limit(1)).first()
+    is_newest = last is None or snapshot.sequence > last.sequence
+    same = newest.where(snapshots.c.sequence == snapshot.sequence)
+    known = None if is_newest else connection.execute(same).first()
     if known:
-        same = known.digest == item.digest
-        return Receipt(Outcome.DUPLICATE if same else Outcome.CONFLICT, known.number, False)
-    highest = connection.scalar(select(func.max(snapshots.c.sequence)).where(mine))
+        outcome = Outcome.DUPLICATE if known.digest == item.digest else Outcome.CONFLICT
+        return Receipt(outcome, known.number, False)
     number = connection.execute(
         snapshots.insert()
         .values(
@@ -102,7 +102,7 @@ def _add(connection: Connection, item: Incoming, now: datetime) -> Receipt:
         )
         .returning(snapshots.c.number)
     ).scalar_one()
-    return Receipt(Outcome.ACCEPTED, number, highest is None or snapshot.sequence > highest)
+    return Receipt(Outcome.ACCEPTED, number, is_newest)
 
 
 class Chain(NamedTuple):

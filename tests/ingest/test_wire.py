@@ -305,7 +305,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     entities = tuple(Entity(name, kind) for name, kind in zip(names, kinds, strict=False))
     facts = draw(facts_among(entities))
     return Snapshot(
-        network=draw(ids),
+        network=draw(ids.map(lambda name: name.replace("/", "-"))),
         collector=Collector(draw(ids), draw(ids)),
         sequence=draw(st.integers(0, 2**63 - 1)),
         observed_at=draw(times),
