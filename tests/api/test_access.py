@@ -61,9 +61,7 @@ def test_without_a_token_nothing_is_changed(
     assert_problem(guarded.client.request(method, path, json=body), 401)
 
 
-@pytest.mark.parametrize(
-    "header", ["Bearer wrong", "Bearer", "Basic dXNlcjpwYXNz", "Bearer gsid_\x7f", "gsid"]
-)
+@pytest.mark.parametrize("header", ["Bearer wrong", "Bearer", "Basic dXNlcjpwYXNz", "gsid"])
 def test_a_wrong_token_is_refused(guarded: Server, header: str) -> None:
     answer = guarded.client.get("/api/v1/networks", headers={"Authorization": header})
     assert_problem(answer, 401)
