@@ -2,7 +2,7 @@
 
 import json
 import sys
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -13,6 +13,8 @@ PLAIN: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
 OUT = Console(**PLAIN)
 ERR = Console(stderr=True, **PLAIN)
 BAD_INPUT = 2
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 def print_json(document: Any) -> None:

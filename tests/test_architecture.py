@@ -31,7 +31,7 @@ ALLOWED: dict[str, set[str]] = {
     "api": {"schema", "records", "store", "ingest", "alert", "app"},
     "app": ANYTHING,
     "serve": ANYTHING,
-    "command": {"config", "store", "serve", "terminal", "score"},
+    "command": {"config", "store", "serve", "terminal", "score", "train", "evaluate", "bench"},
     # Beside the daemon.
     "evaluate": {"schema", "records", "ingest", "simulate", "assemble", "score"},
     "train": {"schema", "records", "simulate", "score", "evaluate"},

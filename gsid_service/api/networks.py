@@ -4,24 +4,18 @@ import asyncio
 import time
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import Connection
 
 from gsid_service.api import paging
 from gsid_service.api.access import Operator, Reader, bound
 from gsid_service.api.documents import (
-    ApprovalDocument,
-    ApprovalWanted,
-    BaselineDocument,
     Change,
     CollectorDocument,
     FactRef,
     GraphDocument,
     GraphFact,
-    IntentCount,
-    IntentDocument,
-    IntentsWanted,
     NetworkDocument,
     NetworkSettings,
     Page,
@@ -34,15 +28,13 @@ from gsid_service.api.problems import Problem, answers
 from gsid_service.api.text import Text
 from gsid_service.app import Service
 from gsid_service.ingest.wire import (
-    InvalidSnapshot,
     dump_entity,
     dump_fact,
     dump_params,
-    read_facts,
 )
 from gsid_service.records import FactKey
-from gsid_service.schema import BGP_ROUTE, LOCAL_PREF, SCHEMA, Group
-from gsid_service.store import approvals, networks, scores, snapshots
+from gsid_service.schema import BGP_ROUTE, LOCAL_PREF, SCHEMA
+from gsid_service.store import networks, scores, snapshots
 from gsid_service.store.networks import Network
 from gsid_service.store.tokens import Token
 
@@ -73,6 +65,15 @@ def snapshot_number(snapshot_id: str) -> int:
         reason = f"{snapshot_id!r} is not the id of a snapshot, as in s1042"
         raise Problem(422, f"snapshot: {reason}", [("snapshot", reason)])
     return int(digits)
+
+
+def own_snapshot(connection: Connection, network: str, snapshot_id: str) -> int:
+    """The number of a snapshot, which must be one of this network."""
+    number = snapshot_number(snapshot_id)
+    if snapshots.network_of(connection, number) != network:
+        reason = f"{snapshot_id} is not a snapshot of {network}"
+        raise Problem(404, f"snapshot: {reason}", [("snapshot", reason)])
+    return number
 
 
 @router.get("", responses=answers(401, 403, 422))
@@ -152,13 +153,14 @@ async def list_scores(
 ) -> Page[ScoreDocument]:
     """How likely each value is wrong, the most suspicious first."""
     service = service_of(request)
-    number = None if snapshot is None else snapshot_number(snapshot)
+    if snapshot is not None:
+        snapshot_number(snapshot)
     if parameter is not None and parameter not in {p.name for p in SCHEMA.monitored}:
         reason = f"{parameter!r} is none of {', '.join(p.name for p in SCHEMA.monitored)}"
         raise Problem(422, f"parameter: {reason}", [("parameter", reason)])
     after = paging.decode(cursor, float, str, str)
-    if number is not None:
-        await _until_scored(service, network, number, wait, who)
+    if snapshot is not None:
+        await _until_scored(service, network, snapshot, wait, who)
 
     def read() -> Page[ScoreDocument]:
         with service.database.read() as connection:
@@ -176,27 +178,24 @@ async def list_scores(
 
 
 async def _until_scored(
-    service: Service, network: str, number: int, wait: float, who: Token
+    service: Service, network: str, snapshot: str, wait: float, who: Token
 ) -> None:
     """Return once the scores include the snapshot; a snapshot that is not there is a 404."""
     deadline = time.monotonic() + wait
     while True:
-        scored = await run_in_threadpool(_scored, service, network, number, who)
+        scored = await run_in_threadpool(_scored, service, network, snapshot, who)
         if scored:
             return
         if time.monotonic() >= deadline:
-            reason = f"s{number} has not been scored yet; ask with wait=SECONDS"
+            reason = f"{snapshot} has not been scored yet; ask with wait=SECONDS"
             raise Problem(404, f"snapshot: {reason}", [("snapshot", reason)])
         await asyncio.sleep(0.02)
 
 
-def _scored(service: Service, name: str, number: int, who: Token) -> bool:
+def _scored(service: Service, name: str, snapshot: str, who: Token) -> bool:
     with service.database.read() as connection:
         network = known(connection, name, who)
-        if snapshots.network_of(connection, number) != name:
-            reason = f"s{number} is not a snapshot of {name}"
-            raise Problem(404, f"snapshot: {reason}", [("snapshot", reason)])
-    return network.scored >= number
+        return network.scored >= own_snapshot(connection, name, snapshot)
 
 
 def _score(row: dict[str, Any]) -> ScoreDocument:
@@ -271,14 +270,9 @@ def get_diff(
     service = service_of(request)
     with service.database.read() as connection:
         known(connection, network, who)
-        for snapshot_id in (before, after):
-            number = snapshot_number(snapshot_id)
-            if snapshots.network_of(connection, number) != network:
-                reason = f"{snapshot_id} is not a snapshot of {network}"
-                raise Problem(404, f"snapshot: {reason}", [("snapshot", reason)])
+        numbers = [own_snapshot(connection, network, name) for name in (before, after)]
     old, new = (
-        {fact.key: fact for fact in service.state_at(network, snapshot_number(s)).facts}
-        for s in (before, after)
+        {fact.key: fact for fact in service.state_at(network, number).facts} for number in numbers
     )
     changes = [
         Change(
@@ -293,114 +287,3 @@ def get_diff(
     end = max(start, 0) + limit
     following = paging.encode([end]) if end < len(changes) else None
     return Page(items=changes[max(start, 0) : end], next=following)
-
-
-@router.get("/{network}/baseline", responses=READ)
-def get_baseline(request: Request, who: Reader, network: Name) -> BaselineDocument:
-    """What was approved, by whom and when."""
-    with service_of(request).database.read() as connection:
-        known(connection, network, who)
-        baseline = approvals.baseline(connection, network)
-    if baseline is None:
-        raise Problem(404, f"baseline: {network} has none yet", [("baseline", "none yet")])
-    return BaselineDocument(
-        **ApprovalDocument.of(baseline.approval).model_dump(),
-        entities=[dump_entity(entity) for entity in baseline.entities],
-        facts=[dump_fact(fact) for fact in baseline.facts],
-    )
-
-
-@router.put("/{network}/baseline", responses=WRITE | answers(409))
-def approve(
-    request: Request, who: Operator, network: Name, wanted: ApprovalWanted
-) -> ApprovalDocument:
-    """Approve the network as it is now, or as it was with a snapshot; clears what that allows."""
-    if wanted.now == (wanted.snapshot_id is not None):
-        reason = "either now: true or a snapshot_id"
-        raise Problem(422, f"now: {reason}", [("now", reason)])
-    service = service_of(request)
-    with service.database.read() as connection:
-        found = known(connection, network, who)
-        if wanted.snapshot_id is not None:
-            number = snapshot_number(wanted.snapshot_id)
-            if snapshots.network_of(connection, number) != network:
-                reason = f"{wanted.snapshot_id} is not a snapshot of {network}"
-                raise Problem(404, f"snapshot_id: {reason}", [("snapshot_id", reason)])
-        else:
-            number = None
-    approval = service.approve(found, number, who.name)
-    if approval is None:
-        raise Problem(409, f"{network} has no state to approve yet")
-    return ApprovalDocument.of(approval)
-
-
-@router.get("/{network}/baseline/history", responses=READ)
-def approval_history(
-    request: Request, who: Reader, network: Name, limit: Limit = 100, cursor: Cursor = None
-) -> Page[ApprovalDocument]:
-    """Who approved what and when, the newest first."""
-    (before,) = paging.decode(cursor, int) or (2**62,)
-    with service_of(request).database.read() as connection:
-        known(connection, network, who)
-        found = approvals.history(connection, network, before, limit + 1)
-    following = paging.encode([found[limit - 1].number]) if len(found) > limit else None
-    return Page(items=[ApprovalDocument.of(a) for a in found[:limit]], next=following)
-
-
-@router.get("/{network}/intents", responses=READ)
-def list_intents(
-    request: Request, who: Reader, network: Name, limit: Limit = 100, cursor: Cursor = None
-) -> Page[IntentDocument]:
-    """What is wanted of the network: stated intents, then derived ones."""
-    (start,) = paging.decode(cursor, int) or (0,)
-    with service_of(request).database.read() as connection:
-        known(connection, network, who)
-        wanted = approvals.wanted(connection, network)
-    everything = [IntentDocument.of(i, "stated") for i in wanted.stated]
-    everything += [IntentDocument.of(i, "derived") for i in wanted.derived]
-    end = max(start, 0) + limit
-    following = paging.encode([end]) if end < len(everything) else None
-    return Page(items=everything[max(start, 0) : end], next=following)
-
-
-@router.put("/{network}/intents", responses=WRITE | answers(409))
-def state_intents(
-    request: Request, who: Operator, network: Name, wanted: Annotated[IntentsWanted, Body()]
-) -> IntentCount:
-    """State what is wanted of the network, in place of what was stated before."""
-    service = service_of(request)
-    with service.database.write() as connection:
-        known(connection, network, who, to_change=True)
-        baseline = approvals.baseline(connection, network)
-        if baseline is None:
-            raise Problem(409, f"{network} has no baseline yet, so its entities are not known")
-        try:
-            stated = read_facts(wanted.intents, baseline.entities, Group.INTENT)
-        except InvalidSnapshot as error:
-            errors = [(problem.field, problem.reason) for problem in error.problems]
-            raise Problem(422, str(error.problems[0]), errors) from None
-        before = approvals.wanted(connection, network)
-        after = before._replace(stated=stated)
-        approvals.want(connection, network, after, service.clock(), who.name)
-        snapshots.touch(connection, [network])
-    service.wake([network])
-    return IntentCount(stated=len(after.stated), derived=len(after.derived))
-
-
-@router.post("/{network}/intents/derive", responses=WRITE | answers(409))
-def derive_intents(request: Request, who: Operator, network: Name) -> IntentCount:
-    """Derive intents from the baseline anew, in place of those derived before."""
-    service = service_of(request)
-    with service.database.read() as connection:
-        found = known(connection, network, who)
-        baseline = approvals.baseline(connection, network)
-    if baseline is None:
-        raise Problem(409, f"{network} has no baseline yet")
-    derived = service.derive(found, baseline.entities, baseline.facts)
-    with service.database.write() as connection:
-        known(connection, network, who, to_change=True)
-        after = approvals.wanted(connection, network)._replace(derived=derived)
-        approvals.want(connection, network, after, service.clock(), who.name)
-        snapshots.touch(connection, [network])
-    service.wake([network])
-    return IntentCount(stated=len(after.stated), derived=len(after.derived))

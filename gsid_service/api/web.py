@@ -3,9 +3,10 @@
 import asyncio
 import secrets
 import signal
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 import structlog
@@ -15,7 +16,7 @@ from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gsid_service.api import alerts, ingest, networks, problems, reference
+from gsid_service.api import alerts, approvals, ingest, networks, problems, reference
 from gsid_service.api.access import Gate, Operator, Reader, unbound
 from gsid_service.api.documents import Health, ModelDocument, Page, Reloaded
 from gsid_service.api.problems import Problem, ProblemDocument, answer, answers
@@ -48,9 +49,8 @@ def create(service: Service, gate: Gate, version: str, reload: Reload) -> FastAP
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.start()
-        loop, running = asyncio.get_running_loop(), set[asyncio.Task[None]]()
-        # Off the main thread there are no signals.
-        with suppress(NotImplementedError, RuntimeError, ValueError):
+        if threading.current_thread() is threading.main_thread():  # elsewhere there are no signals
+            loop, running = asyncio.get_running_loop(), set[asyncio.Task[None]]()
             loop.add_signal_handler(signal.SIGHUP, lambda: running.add(loop.create_task(hang_up())))
         yield
         await asyncio.to_thread(service.stop)
@@ -67,6 +67,7 @@ def create(service: Service, gate: Gate, version: str, reload: Reload) -> FastAP
     problems.install(app)
     app.include_router(ingest.router)
     app.include_router(networks.router, prefix=PREFIX)
+    app.include_router(approvals.router, prefix=PREFIX)
     app.include_router(alerts.router, prefix=PREFIX)
     _add_operations(app)
     app.add_middleware(Guard, seconds=service.settings.server.request_seconds)

@@ -10,13 +10,12 @@ from urllib.parse import quote
 import httpx
 import typer
 
-from gsid_service.terminal import print_json, print_rows, refuse, say
+from gsid_service.terminal import AsJson, print_json, print_rows, refuse, say
 
 Url = Annotated[str, typer.Option("--url", envvar="GSID_URL", help="Where the service is.")]
 Secret = Annotated[
     str | None, typer.Option("--token", envvar="GSID_TOKEN", help="From gsid token create.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Network = Annotated[str, typer.Argument(help="Name of the network.")]
 LOCAL = "http://127.0.0.1:8080"
 API = "/api/v1"

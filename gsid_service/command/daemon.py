@@ -13,7 +13,7 @@ from gsid_service import config
 from gsid_service.config import BadSettings, Settings
 from gsid_service.store import tokens
 from gsid_service.store.database import BadDatabase, Database, connect
-from gsid_service.terminal import OUT, print_json, print_rows, refuse, say
+from gsid_service.terminal import OUT, AsJson, print_json, print_rows, refuse, say
 
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", "-c", help="A TOML file with settings.")
@@ -92,7 +92,7 @@ def create_token(
 @token.command("list")
 def list_tokens(
     config_file: ConfigFile = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the tokens there are, without their secrets."""
     database = _database(config_file)

@@ -1,5 +1,7 @@
 """Adaptive Configuration Encoder: from a batch's features to a vector for every node."""
 
+from abc import ABC, abstractmethod
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, linear
@@ -11,7 +13,7 @@ GAMMA = 32.0
 EPSILON = (10.0, 0.1)
 
 
-class Encoder(nn.Module):
+class Encoder(nn.Module, ABC):
     """h⁰ = Σ_d table_d[x_d] + f(values) + g(evidence) over what applies to the node.
 
     f is the encoder's own; g is a small MLP, the same for all.
@@ -31,8 +33,9 @@ class Encoder(nn.Module):
         facts = self.values(batch) + self.evidence(batch.evidence)  # [F, n]
         return torch.cat((looked_up[: batch.entities], looked_up[batch.entities :] + facts))
 
+    @abstractmethod
     def values(self, batch: Batch) -> Tensor:
-        raise NotImplementedError
+        """[F, n]: f of the values of each fact."""
 
 
 class ACE(Encoder):

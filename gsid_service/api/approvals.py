@@ -1,0 +1,132 @@
+"""What the operator approved and wants of a network: its baseline and its intents."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Request
+
+from gsid_service.api import paging
+from gsid_service.api.access import Operator, Reader
+from gsid_service.api.documents import (
+    ApprovalDocument,
+    ApprovalWanted,
+    BaselineDocument,
+    IntentCount,
+    IntentDocument,
+    IntentsWanted,
+    Page,
+)
+from gsid_service.api.networks import READ, WRITE, Name, known, own_snapshot, service_of
+from gsid_service.api.paging import Cursor, Limit
+from gsid_service.api.problems import Problem, answers
+from gsid_service.ingest.wire import InvalidSnapshot, dump_entity, dump_fact, read_facts
+from gsid_service.schema import Group
+from gsid_service.store import approvals, snapshots
+
+router = APIRouter(prefix="/networks", tags=["networks"])
+
+
+@router.get("/{network}/baseline", responses=READ)
+def get_baseline(request: Request, who: Reader, network: Name) -> BaselineDocument:
+    """What was approved, by whom and when."""
+    with service_of(request).database.read() as connection:
+        known(connection, network, who)
+        baseline = approvals.baseline(connection, network)
+    if baseline is None:
+        raise Problem(404, f"baseline: {network} has none yet", [("baseline", "none yet")])
+    return BaselineDocument(
+        **ApprovalDocument.of(baseline.approval).model_dump(),
+        entities=[dump_entity(entity) for entity in baseline.entities],
+        facts=[dump_fact(fact) for fact in baseline.facts],
+    )
+
+
+@router.put("/{network}/baseline", responses=WRITE | answers(409))
+def approve(
+    request: Request, who: Operator, network: Name, wanted: ApprovalWanted
+) -> ApprovalDocument:
+    """Approve the network as it is now, or as it was with a snapshot; clears what that allows."""
+    if wanted.now == (wanted.snapshot_id is not None):
+        reason = "either now: true or a snapshot_id"
+        raise Problem(422, f"now: {reason}", [("now", reason)])
+    service = service_of(request)
+    with service.database.read() as connection:
+        found = known(connection, network, who)
+        number = None
+        if wanted.snapshot_id is not None:
+            number = own_snapshot(connection, network, wanted.snapshot_id)
+    approval = service.approve(found, number, who.name)
+    if approval is None:
+        raise Problem(409, f"{network} has no state to approve yet")
+    return ApprovalDocument.of(approval)
+
+
+@router.get("/{network}/baseline/history", responses=READ)
+def approval_history(
+    request: Request, who: Reader, network: Name, limit: Limit = 100, cursor: Cursor = None
+) -> Page[ApprovalDocument]:
+    """Who approved what and when, the newest first."""
+    (before,) = paging.decode(cursor, int) or (2**62,)
+    with service_of(request).database.read() as connection:
+        known(connection, network, who)
+        found = approvals.history(connection, network, before, limit + 1)
+    following = paging.encode([found[limit - 1].number]) if len(found) > limit else None
+    return Page(items=[ApprovalDocument.of(a) for a in found[:limit]], next=following)
+
+
+@router.get("/{network}/intents", responses=READ)
+def list_intents(
+    request: Request, who: Reader, network: Name, limit: Limit = 100, cursor: Cursor = None
+) -> Page[IntentDocument]:
+    """What is wanted of the network: stated intents, then derived ones."""
+    (start,) = paging.decode(cursor, int) or (0,)
+    with service_of(request).database.read() as connection:
+        known(connection, network, who)
+        wanted = approvals.wanted(connection, network)
+    everything = [IntentDocument.of(i, "stated") for i in wanted.stated]
+    everything += [IntentDocument.of(i, "derived") for i in wanted.derived]
+    end = max(start, 0) + limit
+    following = paging.encode([end]) if end < len(everything) else None
+    return Page(items=everything[max(start, 0) : end], next=following)
+
+
+@router.put("/{network}/intents", responses=WRITE | answers(409))
+def state_intents(
+    request: Request, who: Operator, network: Name, wanted: Annotated[IntentsWanted, Body()]
+) -> IntentCount:
+    """State what is wanted of the network, in place of what was stated before."""
+    service = service_of(request)
+    with service.database.write() as connection:
+        known(connection, network, who, to_change=True)
+        baseline = approvals.baseline(connection, network)
+        if baseline is None:
+            raise Problem(409, f"{network} has no baseline yet, so its entities are not known")
+        try:
+            stated = read_facts(wanted.intents, baseline.entities, Group.INTENT)
+        except InvalidSnapshot as error:
+            errors = [(problem.field, problem.reason) for problem in error.problems]
+            raise Problem(422, str(error.problems[0]), errors) from None
+        before = approvals.wanted(connection, network)
+        after = before._replace(stated=stated)
+        approvals.want(connection, network, after, service.clock(), who.name)
+        snapshots.touch(connection, [network])
+    service.wake([network])
+    return IntentCount(stated=len(after.stated), derived=len(after.derived))
+
+
+@router.post("/{network}/intents/derive", responses=WRITE | answers(409))
+def derive_intents(request: Request, who: Operator, network: Name) -> IntentCount:
+    """Derive intents from the baseline anew, in place of those derived before."""
+    service = service_of(request)
+    with service.database.read() as connection:
+        found = known(connection, network, who)
+        baseline = approvals.baseline(connection, network)
+    if baseline is None:
+        raise Problem(409, f"{network} has no baseline yet")
+    derived = service.derive(found, baseline.entities, baseline.facts)
+    with service.database.write() as connection:
+        known(connection, network, who, to_change=True)
+        after = approvals.wanted(connection, network)._replace(derived=derived)
+        approvals.want(connection, network, after, service.clock(), who.name)
+        snapshots.touch(connection, [network])
+    service.wake([network])
+    return IntentCount(stated=len(after.stated), derived=len(after.derived))

@@ -1,0 +1,226 @@
+"""Commands beside the daemon: train, evaluate, study and bench."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import track
+
+from gsid_service.terminal import ERR, AsJson, print_json, print_rows, refuse, say
+
+if TYPE_CHECKING:
+    from gsid_service.evaluate.evaluation import Detector
+
+PAPER_RATE = 0.4
+MODEL = Path("models/gsid-1")
+
+bench = typer.Typer(
+    help="Measure this machine's speed, each figure against something named, in one run.",
+    no_args_is_help=True,
+)
+
+
+def train(
+    plan: Annotated[
+        str,
+        typer.Argument(
+            help="What to train: shipped, or gsid, lkp-gat, lkp-ida, "
+            "ace-gat, ace-gcn as the comparison has them."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of the run; one that was begun goes on.")],
+    seed: Annotated[int, typer.Option(help="Of the weights and of the data's order.")] = 0,
+    steps: Annotated[int | None, typer.Option(min=1, help="Instead of the plan's.")] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Cores for the arithmetic.")] = 1,
+) -> None:
+    """Train a model, or go on with a run that was stopped."""
+    from dataclasses import replace
+
+    from gsid_service.score.scorer import save, use_cores
+    from gsid_service.train.calibrating import calibrate
+    from gsid_service.train.plans import PLANS
+    from gsid_service.train.training import train as run
+
+    if plan not in PLANS:
+        refuse(f"unknown plan {plan!r}; known: {', '.join(PLANS)}")
+    use_cores(threads)
+    chosen = replace(PLANS[plan], seed=seed)
+    if steps is not None:
+        chosen = replace(chosen, steps=steps)
+    try:
+        model = run(chosen, out, report=_report_epoch)
+    except ValueError as error:
+        refuse(f"--out: {error}")
+    say("calibrating")
+    save(out / "model", plan, model, calibrate(model), {"trained": {"plan": plan, "seed": seed}})
+    say(f"the model is in {out / 'model'}")
+
+
+def _report_epoch(epoch: dict[str, Any]) -> None:
+    parts = [f"{n} loss {epoch['loss'][n]:.3f} F1 {epoch['f1'][n]:.3f}" for n in epoch["loss"]]
+    say(f"step {epoch['step']:>6}  {epoch['seconds']:>6.0f} s  " + " · ".join(parts))
+
+
+def evaluate(
+    setting: Annotated[
+        list[str], typer.Option(help="snapshot, reference or operations; may be repeated.")
+    ],
+    split: Annotated[
+        list[str] | None, typer.Option(help="standard, larger or real; may be repeated.")
+    ] = None,
+    rate: Annotated[
+        list[float] | None,
+        typer.Option(min=0, max=1, help="Share of values replaced; may be repeated."),
+    ] = None,
+    methods: Annotated[
+        str, typer.Option(help="Among gsid, diff, sibling, and folders of models; comma-separated.")
+    ] = "gsid,diff,sibling",
+    seeds: Annotated[str, typer.Option(help="Each draws other faults; comma-separated.")] = "0",
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(help="all, harmful (slow at high rates), or both, which is the default."),
+    ] = None,
+    model: Annotated[Path, typer.Option(help="Folder of the model that gsid stands for.")] = MODEL,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw F1 by rate, data set and parameter into this .svg or .png."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure detectors on the frozen test networks, which training never sees."""
+    from gsid_service.evaluate.evaluation import SCOPES, summary
+    from gsid_service.evaluate.evaluation import evaluate as run
+    from gsid_service.evaluate.settings import OPERATIONS, SETTINGS
+    from gsid_service.evaluate.splits import DATA_SETS
+
+    split, rate, scope = split or ["standard"], rate or [PAPER_RATE], scope or list(SCOPES)
+    if plot is not None:
+        if plot.suffix not in {".svg", ".png"}:
+            refuse(f"--plot: {plot} ends in neither .svg nor .png")
+        if setting == [OPERATIONS]:
+            refuse("--plot: operations cases have no rate to draw against")
+        _plots()
+    for option, given, known in (
+        ("--setting", setting, SETTINGS),
+        ("--split", split, tuple(DATA_SETS)),
+        ("--scope", scope, SCOPES),
+    ):
+        for name in given:
+            if name not in known:
+                refuse(f"{option}: {name!r} is none of {', '.join(known)}")
+    if not all(seed.strip().isdecimal() for seed in seeds.split(",")):
+        refuse(f"--seeds: {seeds!r} is not a list of whole numbers")
+    detectors = _detectors(methods, model)
+    runs = [
+        (wanted, name, share, int(seed))
+        for wanted in setting
+        for name in split
+        # Operations cases bring their anomalies along: no rate and no seed to vary.
+        for share in (rate[:1] if wanted == OPERATIONS else rate)
+        for seed in (seeds.split(",")[:1] if wanted == OPERATIONS else seeds.split(","))
+    ]
+    rows = [
+        row
+        for arguments in track(runs, "evaluating", console=ERR, disable=not ERR.is_terminal)
+        for row in run(*arguments, detectors, scope)
+    ]
+    if plot is not None:
+        shown = [row.document() for row in rows if row.scope == scope[0] and row.rate is not None]
+        _plots().by_rate(shown, plot)
+        say(f"the plot is in {plot}")
+    if as_json:
+        print_json([row.document() for row in rows])
+        return
+    titles = ("setting", "split", "rate", "method", "parameter", "scope")
+    table = [
+        dict(zip(titles, key, strict=True))
+        | {name: f"{mean:.3f} ± {deviation:.3f}" for name, (mean, deviation) in figures.items()}
+        for key, figures in summary(rows).items()
+    ]
+    print_rows(table, as_json=False)
+
+
+def _detectors(methods: str, model: Path) -> "dict[str, Detector]":
+    from gsid_service.score.rivals import diff, sibling
+    from gsid_service.score.scorer import BadModel, load, use_cores
+
+    use_cores(1)
+    known: dict[str, Detector] = {"diff": diff, "sibling": sibling}
+    found: dict[str, Detector] = {}
+    for name in map(str.strip, methods.split(",")):
+        if name in known:
+            found[name] = known[name]
+            continue
+        folder = model if name == "gsid" else Path(name)
+        try:
+            found[name] = load(folder)
+        except BadModel as error:
+            refuse(f"--methods: {error}")
+    return found
+
+
+def study(
+    out: Annotated[Path, typer.Option(help="Folder of the runs; those that were begun go on.")],
+    figures: Annotated[Path, typer.Option(help="Folder for the plots and study.json.")],
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, a core each.")] = 2,
+    seeds: Annotated[int, typer.Option(min=1, max=3, help="How many of the three seeds.")] = 3,
+    steps: Annotated[int | None, typer.Option(min=1, help="Fewer, to try it out.")] = None,
+) -> None:
+    """Compare GSID with the paper's rivals, and vary its shape: 37 training runs, hours of work."""
+    from gsid_service.train import study as runs
+
+    plots = _plots()
+    wanted = list(runs.runs(runs.SEEDS[:seeds]))
+    if steps is not None:
+        wanted = [runs.shortened(run, steps) for run in wanted]
+    found = []
+    try:
+        for number, run in enumerate(runs.study(out, wanted, jobs), 1):
+            found.append(run)
+            last = ", ".join(f"{name} {f1:.3f}" for name, f1 in run["curve"][-1]["f1"].items())
+            say(
+                f"{number} of {len(wanted)}: {run['method']} at {run['rate']:.0%}, "
+                f"seed {run['seed']}: F1 {last}"
+            )
+    except ValueError as error:
+        refuse(f"--out: {error}")
+    say("measuring diff")
+    plots.study(runs.in_order(found, wanted), runs.unlearned(), figures)
+    say(f"the plots and study.json are in {figures}")
+
+
+def _plots() -> Any:
+    try:
+        from gsid_service.evaluate import plots
+    except ModuleNotFoundError as missing:
+        refuse(f"plots need {missing.name}, which comes with gsid-service[dev]")
+    return plots
+
+
+@bench.command("simulate")
+def bench_simulate(as_json: AsJson = False) -> None:
+    """Making networks, and forwarding of large ones, against the same work with networkx."""
+    _bench("simulate", as_json)
+
+
+@bench.command("score")
+def bench_score(as_json: AsJson = False) -> None:
+    """The model, against the same function from stock torch-geometric layers."""
+    _bench("score", as_json)
+
+
+@bench.command("serve")
+def bench_serve(as_json: AsJson = False) -> None:
+    """The service under load: acknowledgements, time to an alert, memory."""
+    _bench("serve", as_json)
+
+
+def _bench(name: str, as_json: bool) -> None:
+    from importlib import import_module
+
+    try:
+        measure = import_module(f"gsid_service.bench.{name}").measure
+    except ModuleNotFoundError as missing:
+        refuse(f"gsid bench needs {missing.name}, which comes with gsid-service[dev]")
+    figures = track(measure(), "measuring", 4, console=ERR, disable=not ERR.is_terminal)
+    print_rows([figure._asdict() for figure in figures], as_json)
