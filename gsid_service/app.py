@@ -224,13 +224,13 @@ class Service:
         known = self._views.get((name, collector))
         if known and known[0] == chain:
             return known[1]
-        view: View | None = None
-        first = chain.first
+        fresh: list[Kept] = []
         if known and known[0].first == chain.first:
             fresh = snapshots.chain(connection, name, collector, known[0].last + 1)
-            if known[0].length + len(fresh) == chain.length:
-                view, first = known[1], known[0].last + 1
-        view = _extended(view, snapshots.chain(connection, name, collector, first))
+        if known and fresh and known[0].length + len(fresh) == chain.length:
+            view = _extended(known[1], fresh)
+        else:
+            view = _extended(None, snapshots.chain(connection, name, collector, chain.first))
         self._views[name, collector] = chain, view
         return view
 
