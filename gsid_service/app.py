@@ -9,9 +9,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 from zlib import decompress
 
 import structlog
@@ -19,9 +18,9 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from gsid_service.alert.decide import Finding, Rules, decide
-from gsid_service.assemble.graph import assemble
 from gsid_service.assemble.merge import Merged, View, extend, fitting, merge
 from gsid_service.config import Settings
+from gsid_service.diagnose import Diagnoser, Diagnosis, Judged, Limits, Observation, Reference
 from gsid_service.ingest.inbox import Inbox
 from gsid_service.ingest.wire import parse_snapshot
 from gsid_service.metrics import Metrics
@@ -30,49 +29,30 @@ from gsid_service.records import (
     Entity,
     Fact,
     FactKey,
-    Graph,
     Intents,
-    Scores,
+    Move,
     Severity,
     Status,
 )
-from gsid_service.schema import SCHEMA
+from gsid_service.schema import FWD
 from gsid_service.simulate import intents
-from gsid_service.simulate.evidence import evidence
-from gsid_service.simulate.forwarding import Forwarding, forward
+from gsid_service.simulate.forwarding import forward
 from gsid_service.simulate.plane import build
-from gsid_service.simulate.reverts import reverts
-from gsid_service.simulate.revise import Rows
 from gsid_service.store import alerts, approvals, networks, retention, scores, snapshots
 from gsid_service.store.approvals import Approval, Baseline
 from gsid_service.store.database import Database
 from gsid_service.store.networks import Network
 from gsid_service.store.scores import Score
 from gsid_service.store.snapshots import Chain, Incoming, Kept, Outcome, Receipt
-from gsid_service.verify.proof import Proof, prove
+from gsid_service.verify.proof import Proof
 
 log = structlog.get_logger()
 SERVICE = "gsid"  # who did what nobody did
 ALWAYS_COMPARE_MED = "always_compare_med"
+NEXT_HOP = "next_hop"  # the parameter of an alert about forwarding as it is reported
 SWEEP_STEPS = 20
 GIVE_WAY_SECONDS = 0.1
 PAUSE_SECONDS = 1.0  # before a database that does not answer is asked again
-
-
-class Detector(Protocol):
-    """What scores: a model, or anything else with this signature."""
-
-    @property
-    def name(self) -> str: ...
-    def __call__(self, graph: Graph) -> Scores: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Simulated:
-    """Where traffic goes, under the observed and under the approved values."""
-
-    observed: Forwarding
-    approved: Forwarding | None
 
 
 class Service:
@@ -82,15 +62,16 @@ class Service:
         self,
         settings: Settings,
         database: Database,
-        detector: Detector,
+        diagnose: Diagnoser,
         metrics: Metrics,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.settings, self.database, self.detector = settings, database, detector
+        self.settings, self.database, self.diagnose = settings, database, diagnose
         self.metrics, self.clock = metrics, clock
         self.inbox = Inbox(settings.ingest.queue, self.keep)
         self._views: dict[tuple[str, str], tuple[Chain, View]] = {}
         self._known_silent: dict[str, set[str]] = {}  # as the last cycle had it
+        self._differing: dict[str, set[Move]] = {}  # likewise
         self._pending: dict[str, None] = {}
         self._taken = 0  # snapshots that had come in when the last cycle ended
         self._wake = threading.Condition()
@@ -118,6 +99,7 @@ class Service:
             self._stopping = True
             self._wake.notify()
         self._thread.join()
+        self.diagnose.stop()
         self.database.close()
 
     @property
@@ -194,16 +176,16 @@ class Service:
         with self.metrics.stage("merge"):
             newest, merged = self.merged(network.name)
             baseline, wanted = self._approved(network)
-        with self.metrics.stage("simulate"):
-            simulated = self._simulate(network, merged, baseline)
-        with self.metrics.stage("assemble"):
-            graph = self._assemble(merged, baseline, wanted, simulated)
-        with self.metrics.stage("score"):
-            scored = self._score(graph, merged, baseline)
-        with self.metrics.stage("verify"):
-            findings = self._verify(network.name, scored, merged, wanted, simulated)
+        with self.metrics.stage("diagnose"):
+            diagnosis = self.diagnose(
+                _observation(network, merged, baseline, wanted), self._limits()
+            )
+        for stage, seconds in diagnosis.seconds.items():
+            self.metrics.cycle.labels(stage).observe(seconds)
         with self.metrics.stage("save"):
-            summary = _summary(merged, wanted, simulated, baseline)
+            scored = _scores(diagnosis, merged)
+            findings = self._findings(network.name, diagnosis, merged)
+            summary = _summary(merged, wanted, diagnosis, baseline)
             after = self._save(network, newest, scored, findings, summary)
         self._publish(network.name, merged, scored, after, summary)
 
@@ -316,84 +298,35 @@ class Service:
         state = forward(build(entities, facts), _compares_med(network))
         return intents.derive(state, self.settings.cycle.intents_at_most)
 
-    def _simulate(self, network: Network, merged: Merged, baseline: Baseline | None) -> Simulated:
-        med = _compares_med(network)
-        approved = None
-        if baseline is not None:
-            approved = forward(build(baseline.entities, baseline.facts), med)
-        return Simulated(forward(build(merged.entities, merged.facts), med), approved)
+    def _limits(self) -> Limits:
+        wanted = self.settings
+        return Limits(wanted.alerts.open_score, wanted.alerts.close_score, wanted.verify.seconds)
 
-    def _assemble(
-        self, merged: Merged, baseline: Baseline | None, wanted: Intents, simulated: Simulated
-    ) -> Graph:
-        known = {entity.id for entity in merged.entities}
-        stated = [intent for intent in wanted.stated if known.issuperset(intent.args)]
-        tried = {}
-        if baseline is not None:
-            tried = reverts(merged.facts, baseline.facts, stated, simulated.observed)
-        return assemble(
-            merged.entities,
-            merged.facts,
-            stated,
-            baseline.facts if baseline else None,
-            evidence(merged.facts, stated, simulated.observed, simulated.approved),
-            tried,
-            merged.stale,
-        )
-
-    def _score(self, graph: Graph, merged: Merged, baseline: Baseline | None) -> list[Score]:
-        approved = {fact.key: fact.params for fact in baseline.facts} if baseline else {}
-        observed = {fact.key: fact.params for fact in merged.facts}
-        defaults = {parameter.name: parameter.default for parameter in SCHEMA.monitored}
-        found = []
-        for score, key, parameter in self.detector(graph).ranked():
-            default = defaults[parameter]
-            value = observed[key].get(parameter, default)
-            if value is not None:
-                expected = approved[key].get(parameter, default) if key in approved else None
-                stale, source = key in merged.stale, merged.source[key].snapshot_id
-                number = int(source[1:])
-                found.append(Score(key, parameter, value, expected, score, stale, number))
-        return found
-
-    def _verify(
-        self,
-        name: str,
-        scored: Sequence[Score],
-        merged: Merged,
-        wanted: Intents,
-        simulated: Simulated,
+    def _findings(
+        self, name: str, diagnosis: Diagnosis, merged: Merged
     ) -> dict[tuple[FactKey, str], Finding]:
         """What is known of each value that is, or may become, an alert's."""
         with self.database.read() as connection:
             watched = alerts.slots(connection, name)
-        rows = Rows.of(simulated.observed, merged.facts)
-        least = self.settings.alerts.close_score
-        found = {}
-        for score in scored:
-            slot = score.fact, score.parameter
-            if score.score < least and slot not in watched:
-                continue
-            proof = Proof()
-            if score.score >= least and score.baseline is not None:
-                proof = prove(simulated.observed, rows, wanted, *slot, score.baseline)
-            source = merged.source[score.fact]
-            found[slot] = Finding(
-                network=name,
-                fact=score.fact,
-                parameter=score.parameter,
-                score=score.score,
-                observed=score.observed,
-                expected=score.baseline,
-                stale=score.stale,
-                snapshot_id=source.snapshot_id,
-                collector=source.collector,
-                severity=proof.severity,
-                broken_intents=proof.broken,
-                moved=proof.moved,
-                reverting_repairs=len(proof.broken),
-            )
-        return found
+        found = {
+            (value.fact, value.parameter): _finding(name, value, diagnosis, merged)
+            for value in diagnosis.values
+            if value.slot in diagnosis.proofs or value.slot in watched
+        }
+        return found | self._not_in_operation(name, diagnosis, merged)
+
+    def _not_in_operation(
+        self, name: str, diagnosis: Diagnosis, merged: Merged
+    ) -> dict[tuple[FactKey, str], Finding]:
+        """Routers that forward otherwise than their values say, in two states one after another:
+        a snapshot may fall between a change and its effect."""
+        now = set(diagnosis.differences)
+        before, self._differing[name] = self._differing.get(name, set()), now
+        return {
+            (finding.fact, finding.parameter): finding
+            for difference in sorted(now & before)
+            if (finding := _misrouted(name, difference, merged)) is not None
+        }
 
     def _save(
         self,
@@ -491,11 +424,86 @@ def _compares_med(network: Network) -> bool:
     return bool(network.settings.get(ALWAYS_COMPARE_MED, False))
 
 
+def _observation(
+    network: Network, merged: Merged, baseline: Baseline | None, wanted: Intents
+) -> Observation:
+    reference = None
+    if baseline is not None:
+        approved = not baseline.approval.provisional
+        reference = Reference(baseline.entities, baseline.facts, approved)
+    return Observation(
+        merged.entities,
+        merged.facts,
+        wanted,
+        reference,
+        frozenset(merged.stale),
+        _compares_med(network),
+    )
+
+
+def _scores(diagnosis: Diagnosis, merged: Merged) -> list[Score]:
+    return [
+        Score(
+            value.fact,
+            value.parameter,
+            value.observed,
+            value.approved,
+            value.score,
+            value.fact in merged.stale,
+            int(merged.source[value.fact].snapshot_id[1:]),
+        )
+        for value in diagnosis.values
+    ]
+
+
+def _finding(name: str, value: Judged, diagnosis: Diagnosis, merged: Merged) -> Finding:
+    proof, source = diagnosis.proofs.get(value.slot, Proof()), merged.source[value.fact]
+    return Finding(
+        network=name,
+        fact=value.fact,
+        parameter=value.parameter,
+        score=value.score,
+        observed=value.observed,
+        expected=value.expected,
+        stale=value.fact in merged.stale,
+        snapshot_id=source.snapshot_id,
+        collector=source.collector,
+        severity=proof.severity,
+        broken_intents=proof.broken,
+        moved=proof.moved,
+        reverting_repairs=len(proof.broken),
+        together=proof.together,
+        verified=proof.verified,
+        suggested=value.expected != value.approved,
+    )
+
+
+def _misrouted(name: str, difference: Move, merged: Merged) -> Finding | None:
+    """A router that does not forward as configured; what it reports stands for the value."""
+    reported = (difference.after or "").split(", ")[0]
+    key = FactKey(FWD.name, (difference.router, difference.network, reported))
+    source = merged.source.get(key)
+    if source is None:
+        return None
+    return Finding(
+        network=name,
+        fact=key,
+        parameter=NEXT_HOP,
+        score=1.0,
+        observed=difference.after or "",
+        expected=difference.before,
+        stale=False,
+        snapshot_id=source.snapshot_id,
+        collector=source.collector,
+        severity=Severity.MAJOR,
+        moved=(difference,),
+    )
+
+
 def _summary(
-    merged: Merged, wanted: Intents, simulated: Simulated, baseline: Baseline | None
+    merged: Merged, wanted: Intents, diagnosis: Diagnosis, baseline: Baseline | None
 ) -> dict[str, Any]:
     """What is shown of a network beside its scores."""
-    broken = intents.broken((*wanted.stated, *wanted.derived), simulated.observed)
     kinds = {intent.predicate for intent in (*wanted.stated, *wanted.derived)}
     return {
         "entities": len(merged.entities),
@@ -511,6 +519,6 @@ def _summary(
             for c in merged.conflicts[:100]
         ],
         "broken_intents": dict.fromkeys(sorted(kinds), 0)
-        | Counter(intent.predicate for intent in broken),
+        | Counter(intent.predicate for intent in diagnosis.broken),
         "baseline": None if baseline is None else baseline.approval.number,
     }

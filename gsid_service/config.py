@@ -92,6 +92,12 @@ class Cycle(Section):
     intents_at_most: Count = Field(default=2000, description="Intents derived for a network.")
 
 
+class Verify(Section):
+    seconds: Seconds = Field(
+        default=2, description="For proving what suspicious values break, in each cycle."
+    )
+
+
 class Alerts(Section):
     open_score: Probability = Field(default=0.7, description="From this score on an alert opens.")
     close_score: Probability = Field(default=0.35, description="Below this score it resolves.")
@@ -137,6 +143,7 @@ class Settings(Section):
     model: Model = Model()
     ingest: Ingest = Ingest()
     cycle: Cycle = Cycle()
+    verify: Verify = Verify()
     alerts: Alerts = Alerts()
     retention: Retention = Retention()
     metrics: Metrics = Metrics()
@@ -144,7 +151,7 @@ class Settings(Section):
 
 
 # What a running service takes over from a changed file; the rest needs a restart.
-RELOADABLE = ("cycle", "alerts", "retention", "metrics")
+RELOADABLE = ("cycle", "verify", "alerts", "retention", "metrics")
 
 
 class BadSettings(ValueError):

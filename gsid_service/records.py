@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from hashlib import sha256
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +25,7 @@ EVIDENCE = (
     *(f"{demand} {outcome}" for demand in ("wanted", "unwanted") for outcome in ("met", "unmet")),
 )
 
-NO_PARAMS: Mapping[str, int] = MappingProxyType({})
+NO_PARAMS: Mapping[str, int] = {}
 
 
 class FactKey(NamedTuple):
@@ -73,6 +72,7 @@ class Revert(NamedTuple):
     repairs: int  # intents that would hold again
     breaks: int  # intents that would no longer hold
     moves: int  # pairs of router and network whose traffic would go another way
+    asked: int  # intents about that traffic, which would have told
 
 
 class Collector(NamedTuple):
@@ -104,6 +104,7 @@ class Graph:
     reference: FloatArray | None  # [N, D], the approved values; None where there are none
     evidence: FloatArray  # [F, EVIDENCE], counts
     reverts: FloatArray  # [F, P, 1 + Revert]: 1 where a revert was tried, and what it would do
+    approved: bool  # whether somebody stands for the reference, or it is a copy of some age
     edges: IntArray  # [E, 3]: fact node, entity node, role
     stale: BoolArray  # [F]
 
@@ -145,6 +146,16 @@ class BrokenIntent(NamedTuple):
 
     intent: Fact
     derived: bool
+    wanted: tuple[str, ...] = ()  # the path that its traffic takes with the expected value
+    actual: tuple[str, ...] = ()  # and the path as it is
+
+
+class Restored(NamedTuple):
+    """A value that is put back."""
+
+    fact: FactKey
+    parameter: str
+    value: int
 
 
 class Intents(NamedTuple):
@@ -181,8 +192,8 @@ class Alert:
     status: Status
     severity: Severity
     score: float
-    observed: int
-    expected: int | None
+    observed: int | str
+    expected: int | str | None
     snapshot_id: str
     collector: str
     first_seen: datetime
@@ -190,6 +201,9 @@ class Alert:
     broken_intents: tuple[BrokenIntent, ...] = ()
     moved: tuple[Move, ...] = ()
     reverting_repairs: int = 0
+    together: tuple[Restored, ...] = ()  # what else must be put back for that
+    verified: bool = True  # whether there was time to simulate what the value does
+    suggested: bool = False  # whether the expected value is a suggestion, and no approved one
     flapping: bool = False
     verdict: str | None = None  # "true" or "false" alarm, where somebody said so
     events: tuple[AlertEvent, ...] = ()

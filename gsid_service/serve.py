@@ -7,11 +7,12 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 import uvicorn
 
+from gsid_service.apart import Apart, Lost
 from gsid_service.api import web
 from gsid_service.api.access import Gate
 from gsid_service.api.documents import Reloaded
@@ -21,10 +22,6 @@ from gsid_service.config import RELOADABLE, BadSettings, Settings
 from gsid_service.metrics import Metrics
 from gsid_service.store import tokens
 from gsid_service.store.database import Database, connect
-
-if TYPE_CHECKING:
-    from gsid_service.score.scorer import Scorer
-
 
 BACKLOG = 2048
 SWITCH_SECONDS = 0.0002
@@ -42,10 +39,10 @@ def serve(settings: Settings, read_again: Callable[[], Settings], version: str) 
     listening = _listen(settings)
     database = connect(settings.database.url, settings.database.migrate)
     required = _check_access(settings, database)
-    scorer = _load_model(settings)
+    diagnose = _load_model(settings)
     metrics = Metrics()
-    metrics.model.info({"name": scorer.name})
-    service = Service(settings, database, scorer, metrics)
+    metrics.model.info({"name": diagnose.name})
+    service = Service(settings, database, diagnose, metrics)
     gate = Gate(database, required)
     app = web.create(service, gate, version, _reloader(service, read_again))
     # Short turns between threads: a request must not wait long for the cycle's arithmetic.
@@ -81,14 +78,11 @@ def _listen(settings: Settings) -> socket.socket:
     return listening
 
 
-def _load_model(settings: Settings) -> "Scorer":
-    # Late, since torch takes long to load: what else is wrong is said at once.
-    from gsid_service.score.scorer import BadModel, load, use_cores
-
-    use_cores(settings.model.threads)
+def _load_model(settings: Settings) -> Apart:
+    """In the end, since it takes long: what else is wrong is said at once."""
     try:
-        return load(settings.model.folder)
-    except BadModel as error:
+        return Apart(settings.model.folder, settings.model.threads)
+    except (ValueError, Lost) as error:
         raise Refused(f"model.folder: {error}") from None
 
 

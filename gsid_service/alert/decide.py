@@ -8,7 +8,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from gsid_service.records import Alert, AlertEvent, BrokenIntent, FactKey, Move, Severity, Status
+from gsid_service.records import (
+    Alert,
+    AlertEvent,
+    BrokenIntent,
+    FactKey,
+    Move,
+    Restored,
+    Severity,
+    Status,
+)
 
 OPENED, REOPENED, RESOLVED = "opened", "reopened", "resolved"
 TURNS = frozenset({OPENED, REOPENED, RESOLVED})
@@ -31,8 +40,8 @@ class Finding:
     fact: FactKey
     parameter: str
     score: float
-    observed: int
-    expected: int | None
+    observed: int | str
+    expected: int | str | None
     stale: bool
     snapshot_id: str
     collector: str
@@ -40,6 +49,9 @@ class Finding:
     broken_intents: tuple[BrokenIntent, ...] = ()
     moved: tuple[Move, ...] = ()
     reverting_repairs: int = 0
+    together: tuple[Restored, ...] = ()
+    verified: bool = True
+    suggested: bool = False
 
 
 def decide(
@@ -123,6 +135,9 @@ def _carrying(alert: Alert, found: Finding, now: datetime) -> Alert:
         broken_intents=found.broken_intents,
         moved=found.moved,
         reverting_repairs=found.reverting_repairs,
+        together=found.together,
+        verified=found.verified,
+        suggested=found.suggested,
         snapshot_id=found.snapshot_id,
         collector=found.collector,
         last_seen=now,

@@ -6,6 +6,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gsid_service.alert.sentence import sentence
 from gsid_service.api.text import Text
 from gsid_service.ingest.wire import WireFact
 from gsid_service.records import Alert, Fact, FactKey
@@ -224,6 +225,21 @@ class BaselineDocument(ApprovalDocument):
     facts: list[dict[str, Any]]
 
 
+class BrokenIntentDocument(IntentDocument):
+    """An intent that does not hold, with the path that was wanted and the path that is."""
+
+    wanted: list[str] = Field(examples=[["R1", "R3", "AS65101@R3"]])
+    actual: list[str] = Field(examples=[["R1", "R4", "AS65102@R4"]])
+
+
+class RestoredDocument(BaseModel):
+    """A value that is put back."""
+
+    fact: FactRef
+    parameter: str = Field(examples=[LOCAL_PREF.name])
+    value: int = Field(examples=[200])
+
+
 class MoveDocument(BaseModel):
     router: str = Field(examples=["R1"])
     network: str = Field(examples=["203.0.113.0/24"])
@@ -248,11 +264,19 @@ class AlertDocument(BaseModel):
     status: Literal["firing", "acknowledged", "silenced", "resolved"]
     severity: Literal["critical", "major", "minor"]
     score: float = Field(examples=[0.97])
-    observed: int = Field(examples=[80])
-    expected: int | None = Field(examples=[200])
-    broken_intents: list[IntentDocument]
+    summary: str = Field(
+        examples=["local_pref on AS65101@R3 → 203.0.113.0/24 is 80, expected 200: …"]
+    )
+    observed: int | str = Field(examples=[80])
+    expected: int | str | None = Field(examples=[200])
+    suggested: bool = Field(description="Whether `expected` is a suggestion, and not approved.")
+    verified: bool = Field(description="Whether there was time to simulate what the value does.")
+    broken_intents: list[BrokenIntentDocument]
     moved: list[MoveDocument]
     reverting_repairs: int
+    together: list[RestoredDocument] = Field(
+        description="What else must be put back for the repair."
+    )
     snapshot_id: str = Field(examples=["s1042"])
     collector: str = Field(examples=["rr1"])
     flapping: bool
@@ -264,18 +288,28 @@ class AlertDocument(BaseModel):
     @classmethod
     def of(cls, alert: Alert) -> "AlertDocument":
         plain = ("id", "network", "parameter", "score", "observed", "expected", "snapshot_id")
+        proof = ("suggested", "verified")
         more = ("collector", "flapping", "verdict", "first_seen", "last_seen", "reverting_repairs")
         return cls(
             fact=FactRef.of(alert.fact),
             status=alert.status.value,
             severity=alert.severity.value,
+            summary=sentence(alert),
             broken_intents=[
-                IntentDocument.of(intent, "derived" if derived else "stated")
-                for intent, derived in alert.broken_intents
+                BrokenIntentDocument(
+                    **dict(IntentDocument.of(b.intent, "derived" if b.derived else "stated")),
+                    wanted=list(b.wanted),
+                    actual=list(b.actual),
+                )
+                for b in alert.broken_intents
+            ],
+            together=[
+                RestoredDocument(fact=FactRef.of(t.fact), parameter=t.parameter, value=t.value)
+                for t in alert.together
             ],
             moved=[MoveDocument(**move._asdict()) for move in alert.moved],
             events=[EventDocument(**event._asdict()) for event in alert.events],
-            **{name: getattr(alert, name) for name in plain + more},
+            **{name: getattr(alert, name) for name in plain + proof + more},
         )
 
 

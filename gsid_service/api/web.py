@@ -81,7 +81,7 @@ def _add_operations(app: FastAPI) -> None:
     @app.get(f"{PREFIX}/models", tags=["models"], responses=answers(401, 403))
     def list_models(_: Reader) -> Page[ModelDocument]:
         """The models that the service has loaded."""
-        return Page(items=[ModelDocument(name=service.detector.name, in_use=True)])
+        return Page(items=[ModelDocument(name=service.diagnose.name, in_use=True)])
 
     @app.get("/metrics", tags=["operations"], responses=answers(401, 403), response_class=Response)
     def metrics(who: Reader) -> Response:

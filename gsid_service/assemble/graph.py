@@ -26,12 +26,14 @@ def assemble(
     evidence: Evidence | None = None,
     reverts: Reverts | None = None,
     stale: Collection[FactKey] = (),
+    approved: bool = False,
     schema: Schema = SCHEMA,
 ) -> Graph:
     """The graph of a network.
 
     `evidence` has a row of counts for the facts of which anything is known, `reverts` what putting
-    an approved value back would do, for the values with which this was tried.
+    an approved value back would do, for the values with which this was tried. `approved` says that
+    somebody stands for the baseline, which is otherwise a copy that may be stale.
     """
     nodes = tuple(chain(facts, intents))
     keys = tuple(FactKey(fact.predicate, fact.args) for fact in nodes)
@@ -56,6 +58,7 @@ def assemble(
             dtype=np.int64,
         ).reshape(-1, 3),
         stale=np.array([key in stale for key in keys], dtype=np.bool_),
+        approved=approved,
     )
 
 

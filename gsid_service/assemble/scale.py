@@ -33,6 +33,7 @@ class Scaled(NamedTuple):
     exchanged: BoolArray  # changed, and another fact changed the other way: two values swapped
     changed: Numbers  # the share of the network's values of each parameter that changed
     changes: Numbers  # and their number, as a logarithm; both the same for every fact
+    shared: Numbers  # how many other facts have the very same value, as a logarithm
 
 
 def scale(graph: Graph, schema: Schema = SCHEMA) -> Scaled:
@@ -64,7 +65,17 @@ def scale(graph: Graph, schema: Schema = SCHEMA) -> Scaled:
         exchanged=_exchanged(observed, reference, differs),
         changed=np.broadcast_to(share, applies.shape).astype(np.float32),
         changes=np.broadcast_to(np.log1p(count), applies.shape).astype(np.float32),
+        shared=np.where(applies, _shared(observed), 0).astype(np.float32),
     )
+
+
+def _shared(observed: FloatArray) -> FloatArray:
+    """[F, P]: the logarithm of how often a value stands in its column."""
+    found = np.zeros_like(observed)
+    for column in range(observed.shape[1]):
+        _, place, count = np.unique(observed[:, column], return_inverse=True, return_counts=True)
+        found[:, column] = np.log(count)[place.reshape(-1)]
+    return found
 
 
 def _exchanged(observed: FloatArray, reference: FloatArray, differs: BoolArray) -> BoolArray:

@@ -1,5 +1,6 @@
 """Commands beside the daemon: train, evaluate, study and bench."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -166,26 +167,36 @@ def study(
     seeds: Annotated[int, typer.Option(min=1, max=3, help="How many of the three seeds.")] = 3,
     steps: Annotated[int | None, typer.Option(min=1, help="Fewer, to try it out.")] = None,
 ) -> None:
-    """Compare GSID with the paper's rivals, and vary its shape: 37 training runs, hours of work."""
+    """Compare GSID with the paper's rivals, and vary its shape: 36 training runs, hours of work.
+
+    What was found is kept in study.json beside the plots: runs that are in it are not done again,
+    and a study that was stopped goes on where it was.
+    """
     from gsid_service.train import study as runs
 
     plots = _plots()
     wanted = list(runs.runs(runs.SEEDS[:seeds]))
     if steps is not None:
         wanted = [runs.shortened(run, steps) for run in wanted]
-    found = []
+    record = figures / "study.json"
+    kept = json.loads(record.read_text())["runs"] if record.exists() else []
+    found = runs.in_order(kept, wanted)
+    left = [run for run in wanted if not any(map(run.is_same, found))]
+    say(f"{len(found)} of {len(wanted)} runs were done before")
+    figures.mkdir(parents=True, exist_ok=True)
+    diff = runs.unlearned()
     try:
-        for number, run in enumerate(runs.study(out, wanted, jobs), 1):
-            found.append(run)
+        for run in runs.study(out, left, jobs):
+            found = runs.in_order([*found, run], wanted)
+            record.write_text(json.dumps({"runs": found, "diff": diff}) + "\n")
+            plots.study(found, diff, figures)
             last = ", ".join(f"{name} {f1:.3f}" for name, f1 in run["curve"][-1]["f1"].items())
             say(
-                f"{number} of {len(wanted)}: {run['method']} at {run['rate']:.0%}, "
+                f"{len(found)} of {len(wanted)}: {run['method']} at {run['rate']:.0%}, "
                 f"seed {run['seed']}: F1 {last}"
             )
     except ValueError as error:
         refuse(f"--out: {error}")
-    say("measuring diff")
-    plots.study(runs.in_order(found, wanted), runs.unlearned(), figures)
     say(f"the plots and study.json are in {figures}")
 
 

@@ -20,7 +20,7 @@ from gsid_service.simulate.evidence import evidence
 from gsid_service.simulate.faults import Label
 from gsid_service.simulate.forwarding import forward
 from gsid_service.simulate.plane import build
-from gsid_service.simulate.reverts import reverts
+from gsid_service.simulate.reverts import Bench, reverts
 
 SNAPSHOT, REFERENCE, OPERATIONS = "snapshot", "reference", "operations"
 SETTINGS = (SNAPSHOT, REFERENCE, OPERATIONS)
@@ -57,7 +57,7 @@ def in_operation(case: Case) -> Sample:
     if case.baseline is None:
         raise ValueError("a clean case has no baseline: operations needs an operations split")
     entities, facts = case.baseline
-    return _sample(case, facts, entities, try_reverts=True)
+    return _sample(case, facts, entities, try_reverts=True, somebody_approved=True)
 
 
 def _sample(
@@ -65,15 +65,18 @@ def _sample(
     reference: Sequence[Fact] | None,
     reference_entities: Sequence[Entity],
     try_reverts: bool,
+    somebody_approved: bool = False,
 ) -> Sample:
     observed = forward(build(case.entities, case.facts), always_compare_med=True)
     approved, tried = None, {}
     if reference is not None:
         approved = forward(build(reference_entities, reference), always_compare_med=True)
         if try_reverts:
-            tried = reverts(case.facts, reference, case.intents, observed)
+            tried = reverts(Bench(observed, case.facts, case.intents), case.facts, reference)
     said = evidence(case.facts, case.intents, observed, approved)
-    graph = assemble(case.entities, case.facts, case.intents, reference, said, tried)
+    graph = assemble(
+        case.entities, case.facts, case.intents, reference, said, tried, (), somebody_approved
+    )
     return Sample(graph, _marked(graph, case.labels), case)
 
 

@@ -42,8 +42,8 @@ class ACE(Encoder):
     """f = Σ_p Θ_p [ε₁ x_p/γ, ε₂ (x_p/γ)², 1] over the parameters that the fact carries.
 
     The reference copy goes through an encoder of the same form. Both are fused linearly, together
-    with the signed difference, whether the two are equal, and how much of the network changed; a
-    missing reference adds nothing.
+    with the signed difference, whether the two are equal or next to each other, and how much of the
+    network changed; a missing reference adds nothing.
     """
 
     def __init__(self, schema: Schema, width: int) -> None:
@@ -51,21 +51,22 @@ class ACE(Encoder):
         parameters = len(schema.monitored)
         self.observed = nn.Linear(3 * parameters, width, bias=False)
         self.reference = nn.Linear(3 * parameters, width, bias=False)
-        self.fuse = nn.Linear(2 * width + 6 * parameters, width)
+        self.fuse = nn.Linear(2 * width + 8 * parameters, width)
 
     def values(self, batch: Batch) -> Tensor:
         difference = (batch.value - batch.reference) * batch.has_reference / GAMMA
         differs = batch.has_reference - batch.equal
+        near = differs * torch.exp(-((difference * GAMMA) ** 2) / 2)
         terms = (
             _terms(batch.value, batch.applies),
             _terms(batch.reference, batch.has_reference),
-            *(difference * EPSILON[0], batch.equal, differs),
-            *(batch.exchanged, batch.changed, batch.changes),
+            *(difference * EPSILON[0], batch.equal, differs, near),
+            *(batch.exchanged, batch.changed, batch.changes, batch.shared),
         )
         return linear(torch.cat(terms, dim=1), self._fused(), self.fuse.bias)
 
     def _fused(self) -> Tensor:
-        """[n, 12P]: the encoders and their fusion are linear, hence one map."""
+        """[n, 14P]: the encoders and their fusion are linear, hence one map."""
         n = len(self.fuse.weight)
         observed, reference, compared = self.fuse.weight.tensor_split((n, 2 * n), dim=1)
         encoders = (observed @ self.observed.weight, reference @ self.reference.weight)

@@ -78,6 +78,7 @@ class Batch:
     exchanged: Tensor  # [F, P]
     changed: Tensor  # [F, P]
     changes: Tensor  # [F, P]
+    shared: Tensor  # [F, P]
     evidence: Tensor  # [F, 2C] of C counts: the logarithm of each, and whether it is above 0
     edges: Edges
     read: Tensor  # the facts that have a parameter
@@ -140,11 +141,12 @@ def collate(graphs: Sequence[Graph], vocabulary: Vocabulary, schema: Schema = SC
 
 
 def _counts(graph: Graph, schema: Schema) -> FloatArray:
-    """[F, C]: all that is known of a fact beside its values, and how all intents fare."""
+    """[F, C]: what is known of a fact beside its values, of all intents, and of the reference."""
     facts = len(graph.facts)
     is_intent = [schema.fact[key.predicate].group is Group.INTENT for key in graph.facts]
     fare = graph.evidence[is_intent][:, OUTCOMES_AT].sum(axis=0)
-    everybody = np.broadcast_to(fare, (facts, len(fare)))
+    common = np.append(fare, graph.approved)
+    everybody = np.broadcast_to(common, (facts, len(common)))
     tried = graph.reverts.reshape(facts, math.prod(graph.reverts.shape[1:]))
     return np.hstack((graph.evidence, tried, everybody))
 
@@ -152,7 +154,7 @@ def _counts(graph: Graph, schema: Schema) -> FloatArray:
 def counts(schema: Schema) -> int:
     """C, how many counts a fact has."""
     tried = len(schema.monitored) * (1 + len(Revert._fields))
-    return len(EVIDENCE) + tried + len(OUTCOMES_AT)
+    return len(EVIDENCE) + tried + len(OUTCOMES_AT) + 1
 
 
 def _arguments(graph: Graph, offset: int, roles: int) -> IntArray:

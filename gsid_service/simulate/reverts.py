@@ -1,62 +1,143 @@
-"""Reverts: what putting one approved value back would do to the intents and the traffic.
+"""Reverts: what putting approved values back would do to the intents and the traffic.
 
 A wrong value that breaks intents is recognised by this: with the approved value in its place they
 hold again. A change that was meant repairs nothing, and its revert may break what it was made for.
+Where intents speak of the traffic that a revert would move, and none turns, that speaks for the
+value; where none does, it says nothing.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from typing import NamedTuple
 
 from gsid_service.records import Fact, FactKey, Revert
 from gsid_service.schema import SCHEMA
 from gsid_service.simulate import intents
 from gsid_service.simulate.faults import slots
 from gsid_service.simulate.forwarding import Forwarding, moved
-from gsid_service.simulate.revise import Rows
+from gsid_service.simulate.revise import Revised, Rows
 
 AT_MOST = 64  # changed values, which bounds the work
 LARGEST_SHARE = 0.3  # of all values; where more changed, each alone says little
 
 Slot = tuple[FactKey, str]
+Value = tuple[FactKey, str, int]
+
+
+class Trial(NamedTuple):
+    """Values put in place of those of a state: where that leads, and which intents turn."""
+
+    revised: Revised
+    moves: tuple[tuple[int, int], ...]  # network and router whose next hops change
+    repairs: tuple[int, ...]  # places in the bench's list of intents
+    breaks: tuple[int, ...]
+
+
+class Bench:
+    """Tries values upon a forwarding state, and lets those stand that are kept.
+
+    Of the intents the stated ones come first, then the derived ones.
+    """
+
+    def __init__(
+        self,
+        state: Forwarding,
+        facts: Iterable[Fact],
+        stated: Sequence[Fact] = (),
+        derived: Sequence[Fact] = (),
+    ) -> None:
+        self.state, self.stated, self.wanted = state, len(stated), (*stated, *derived)
+        self.held = [intents.satisfied(intent, state) for intent in self.wanted]
+        self._tried: dict[Value, Trial | None] = {}
+        self._rows = Rows.of(state, facts)
+        self._about: dict[int, list[int]] = defaultdict(list)  # network: places of its intents
+        index = state.plane.network_index
+        for place, intent in enumerate(self.wanted):
+            for network in intents.traffic(intent)[1]:
+                if network in index:
+                    self._about[index[network]].append(place)
+
+    def copy(self) -> "Bench":
+        """Another bench in the same state."""
+        other = copy(self)
+        other.held, other._tried = self.held.copy(), self._tried.copy()
+        return other
+
+    def attempt(self, value: Value) -> Trial | None:
+        """What a value would do; None where forwarding does not depend on it."""
+        if value not in self._tried:
+            self._tried[value] = self.attempt_all([value])
+        return self._tried[value]
+
+    def attempt_all(self, values: Iterable[Value]) -> Trial | None:
+        """What the values would do together; None where forwarding does not depend on one."""
+        revised = Revised(self.state, [])
+        for key, parameter, value in values:
+            found = self._rows.revise(revised.state, key, parameter, value)
+            if found is None:
+                return None
+            revised = Revised(found.state, sorted({*revised.networks, *found.networks}))
+        moves = moved(self.state, revised.state)
+        unsettled = (k for k in revised.networks if not revised.state.is_stable(k))
+        repairs, breaks = [], []
+        for place in self.about({*unsettled, *(network for network, _ in moves)}):
+            holds = intents.satisfied(self.wanted[place], revised.state)
+            if self.held[place] is False and holds is True:
+                repairs.append(place)
+            elif self.held[place] is True and holds is False:
+                breaks.append(place)
+        return Trial(revised, tuple(moves), tuple(repairs), tuple(breaks))
+
+    def keep(self, trial: Trial) -> None:
+        self.state, self._tried = trial.revised.state, {}
+        for place in self.about(trial.revised.networks):
+            self.held[place] = intents.satisfied(self.wanted[place], self.state)
+
+    def about(self, networks: Iterable[int]) -> list[int]:
+        """The places of the intents that speak of traffic to any of the networks."""
+        return sorted({place for network in networks for place in self._about.get(network, ())})
+
+    def asked(self, trial: Trial) -> int:
+        """How many stated intents speak of traffic that passes a router where it would move."""
+        places, index = set(trial.moves), self.state.plane.network_index
+        count = 0
+        for place in self.about(network for network, _ in places):
+            if place >= self.stated:
+                break
+            source, networks = intents.traffic(self.wanted[place])
+            router = self.state.plane.router_index.get(source)
+            count += router is not None and any(
+                (index[network], hop) in places
+                for network in networks
+                if network in index
+                for hop in self.state.reached(index[network], router)
+            )
+        return count
 
 
 def reverts(
-    facts: Sequence[Fact],
-    baseline: Iterable[Fact],
-    wanted: Sequence[Fact],
-    observed: Forwarding,
-    at_most: int = AT_MOST,
+    bench: Bench, facts: Sequence[Fact], baseline: Iterable[Fact], at_most: int = AT_MOST
 ) -> dict[Slot, Revert]:
     """For each value that changed since the baseline, if they are not too many."""
     different = list(changed(facts, baseline))
     values = sum(map(len, slots(facts).values()))
     if len(different) > min(at_most, LARGEST_SHARE * values):
         return {}
-    rows = Rows.of(observed, facts)
-    before = [intents.satisfied(intent, observed) for intent in wanted]
-    networks = [set(intents.traffic(intent)[1]) for intent in wanted]
-    names = observed.plane.networks
     found: dict[Slot, Revert] = {}
     for key, parameter, value in different:
-        revised = rows.revise(observed, key, parameter, value)
-        if revised is None:
-            continue
-        moves = moved(observed, revised.state)
-        elsewhere = {names[network] for network, _ in moves}
-        elsewhere |= {names[k] for k in revised.networks if not revised.state.is_stable(k)}
-        outcomes = [
-            (held, intents.satisfied(intent, revised.state))
-            for intent, held, concerned in zip(wanted, before, networks, strict=True)
-            if concerned & elsewhere
-        ]
-        found[key, parameter] = Revert(
-            repairs=outcomes.count((False, True)),
-            breaks=outcomes.count((True, False)),
-            moves=len(moves),
-        )
+        trial = bench.attempt((key, parameter, value))
+        if trial is not None:
+            found[key, parameter] = Revert(
+                repairs=sum(place < bench.stated for place in trial.repairs),
+                breaks=sum(place < bench.stated for place in trial.breaks),
+                moves=len(trial.moves),
+                asked=bench.asked(trial),
+            )
     return found
 
 
-def changed(facts: Iterable[Fact], baseline: Iterable[Fact]) -> Iterator[tuple[FactKey, str, int]]:
+def changed(facts: Iterable[Fact], baseline: Iterable[Fact]) -> Iterator[Value]:
     """Every monitored value that differs from the baseline's, with the baseline's."""
     approved = {fact.key: fact.params for fact in baseline}
     for fact in facts:

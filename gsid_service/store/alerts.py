@@ -15,12 +15,22 @@ from gsid_service.records import (
     Fact,
     FactKey,
     Move,
+    Restored,
     Severity,
     Status,
 )
 from gsid_service.store.tables import alert_events, alerts
 
-DOCUMENT = ("score", "observed", "expected", "snapshot_id", "collector", "reverting_repairs")
+DOCUMENT = (
+    "score",
+    "observed",
+    "expected",
+    "snapshot_id",
+    "collector",
+    "reverting_repairs",
+    "verified",
+    "suggested",
+)
 
 
 Slot = tuple[FactKey, str]
@@ -120,9 +130,16 @@ def _row(alert: Alert) -> dict[str, Any]:
             "flapping": alert.flapping,
             "verdict": alert.verdict,
             "broken_intents": [
-                [i.predicate, list(i.args), i.holds, derived] for i, derived in alert.broken_intents
+                [
+                    b.intent.predicate,
+                    *map(list, (b.intent.args, b.wanted, b.actual)),
+                    b.intent.holds,
+                    b.derived,
+                ]
+                for b in alert.broken_intents
             ],
             "moved": [list(move) for move in alert.moved],
+            "together": [[*t.fact, t.parameter, t.value] for t in alert.together],
         },
     }
 
@@ -157,10 +174,16 @@ def _alert(row: Row[Any], events: Iterable[AlertEvent]) -> Alert:
         first_seen=row.first_seen,
         last_seen=row.last_seen,
         broken_intents=tuple(
-            BrokenIntent(Fact(name, tuple(args), holds=holds), derived)
-            for name, args, holds, derived in document["broken_intents"]
+            BrokenIntent(
+                Fact(name, tuple(args), holds=holds), derived, tuple(wanted), tuple(actual)
+            )
+            for name, args, wanted, actual, holds, derived in document["broken_intents"]
         ),
         moved=tuple(Move(*move) for move in document["moved"]),
+        together=tuple(
+            Restored(FactKey(name, tuple(args)), parameter, value)
+            for name, args, parameter, value in document["together"]
+        ),
         flapping=document["flapping"],
         verdict=document["verdict"],
         events=tuple(events),

@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -12,74 +13,105 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from gsid_service.evaluate import settings, splits
 from gsid_service.evaluate.settings import OPERATIONS, REFERENCE, SNAPSHOT, Sample
+from gsid_service.records import BoolArray, FloatArray
 from gsid_service.score.batch import Batch, Vocabulary, collate
 from gsid_service.simulate import faults
 from gsid_service.simulate.cases import Case
 
 
 @dataclass(frozen=True, slots=True)
-class Diet:
-    """The settings in which networks are shown and the data sets they come from, by weight.
+class Course:
+    """A setting in which networks are shown: how often, and how much the loss there counts.
 
-    The anomaly rate of a network is `rate`, or, for the share `spread` of them, one drawn from 1 to
-    80 % evenly on a logarithmic scale; the share `clean` has no anomaly at all. The share
+    A setting that leaves little to doubt has a small loss, and without a weight learns the least.
+    """
+
+    setting: str
+    share: float = 1.0
+    weight: float = 1.0
+    spread: float = 0.0  # the share of its networks that have another anomaly rate than the diet's
+
+
+@dataclass(frozen=True, slots=True)
+class Diet:
+    """The settings in which networks are shown, and the data sets they come from, by weight.
+
+    The anomaly rate of a network is `rate`, or, for the `spread` of its setting, one drawn from 1
+    to 80 % evenly on a logarithmic scale; the share `clean` has no anomaly at all. The share
     `unstated` comes without intents, as the network of an operator who has written none. Whether
     `reverts` are tried is up to the diet: the paper's methods know nothing of them.
     """
 
-    settings: tuple[tuple[str, float], ...] = ((REFERENCE, 1.0),)
+    courses: tuple[Course, ...] = (Course(REFERENCE),)
     data_sets: tuple[tuple[str, float], ...] = (("standard", 1.0),)
     networks: int = 4096
     rate: float = 0.4
-    spread: float = 0.0
     clean: float = 0.0
     unstated: float = 0.0
     reverts: bool = False
 
-    def draw_rate(self, rng: random.Random) -> float:
+    def draw_rate(self, spread: float, rng: random.Random) -> float:
         chance = rng.random()
         if chance < self.clean:
             return 0.0
-        if chance < self.clean + self.spread:
+        if chance < self.clean + spread:
             return math.exp(rng.uniform(math.log(SPREAD[0]), math.log(SPREAD[1])))
         return self.rate
 
 
 SPREAD = (0.01, 0.8)
 MIXED = Diet(
-    settings=((SNAPSHOT, 0.4), (REFERENCE, 0.25), (OPERATIONS, 0.35)),
+    courses=(
+        Course(SNAPSHOT, share=0.35, weight=1.0, spread=0.4),
+        Course(REFERENCE, share=0.25, weight=3.0, spread=0.8),
+        Course(OPERATIONS, share=0.4, weight=5.0),
+    ),
     data_sets=(("standard", 0.5), ("real", 0.3), ("larger", 0.2)),
-    spread=0.5,
     clean=0.05,
     unstated=0.15,
     reverts=True,
 )
 
 
-class Meals(IterableDataset[tuple[Batch, Tensor]]):
-    """Endless batches and their labels [F, P], in the order of the batch's facts."""
+class Meal(NamedTuple):
+    """A batch, and in the order of its facts what is wrong and how much that counts."""
+
+    batch: Batch
+    wrong: Tensor  # [F, P]
+    weight: Tensor  # [F, 1]
+
+
+class Meals(IterableDataset[Meal]):
+    """Endless meals."""
 
     def __init__(self, diet: Diet, batch: int, seed: int) -> None:
         self.diet, self.batch, self.seed = diet, batch, seed
 
-    def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
+    def __iter__(self) -> Iterator[Meal]:
         worker = get_worker_info()
         rng = random.Random(f"gsid diet {self.seed} {worker.id if worker else 0}")
         vocabulary = Vocabulary()
         while True:
-            samples = [self._sample(rng) for _ in range(self.batch)]
+            courses = [self._course(rng) for _ in range(self.batch)]
+            samples = [self._sample(course, rng) for course in courses]
             batch = collate([sample.graph for sample in samples], vocabulary)
             wrong = np.concatenate([sample.wrong for sample in samples])[batch.order]
-            yield batch, torch.from_numpy(wrong.astype(np.float32))
+            weights = [course.weight for course in courses]
+            weight = np.repeat(weights, [len(sample.wrong) for sample in samples])[batch.order]
+            yield Meal(batch, _tensor(wrong), _tensor(weight[:, None]))
 
-    def _sample(self, rng: random.Random) -> Sample:
-        setting, name = _weighted(self.diet.settings, rng), _weighted(self.diet.data_sets, rng)
-        case = self._case(setting, name, rng)
+    def _course(self, rng: random.Random) -> Course:
+        courses = self.diet.courses
+        return rng.choices(courses, [course.share for course in courses])[0]
+
+    def _sample(self, course: Course, rng: random.Random) -> Sample:
+        setting, (names, weights) = course.setting, zip(*self.diet.data_sets, strict=True)
+        case = self._case(setting, rng.choices(names, weights)[0], rng)
         if rng.random() < self.diet.unstated:
             case = replace(case, intents=())
         if setting == OPERATIONS:
             return settings.in_operation(case)
-        rate, reference = self.diet.draw_rate(rng), setting == REFERENCE
+        rate, reference = self.diet.draw_rate(course.spread, rng), setting == REFERENCE
         return settings.with_faults(case, rate, rng, reference, self.diet.reverts)
 
     def _case(self, setting: str, name: str, rng: random.Random) -> Case:
@@ -95,9 +127,8 @@ def _with_other_slips(case: Case, rng: random.Random) -> Case:
     return replace(case, facts=facts, labels=labels)
 
 
-def _weighted(choices: tuple[tuple[str, float], ...], rng: random.Random) -> str:
-    names, weights = zip(*choices, strict=True)
-    return str(rng.choices(names, weights)[0])
+def _tensor(array: BoolArray | FloatArray) -> Tensor:
+    return torch.from_numpy(array.astype(np.float32))
 
 
 _CASES: dict[tuple[str, int], Case] = {}

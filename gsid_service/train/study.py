@@ -1,8 +1,8 @@
 """The study behind docs/results.md: the five methods compared, and what the shape of GSID does.
 
 Every run gets the same budget in the reference setting, without reverts, which the paper does not
-have. The comparison has three seeds, the shapes have one. Each is a folder of its own that training
-resumes and that its figures are kept in, so a study that was stopped goes on where it was.
+have. The comparison has three seeds, the shapes have one. A run trains in a folder of its own, and
+what was found is kept with the plots, so a study that was stopped goes on where it was.
 """
 
 import json
@@ -18,7 +18,6 @@ from gsid_service.evaluate import evaluation, splits
 from gsid_service.evaluate.evaluation import ALL, Row, evaluate
 from gsid_service.evaluate.settings import REFERENCE, Sample
 from gsid_service.score.calibration import Calibration
-from gsid_service.score.gsid import Shape
 from gsid_service.score.rivals import diff
 from gsid_service.score.scorer import Scorer, use_cores
 from gsid_service.train.diet import Diet
@@ -27,16 +26,17 @@ from gsid_service.train.training import Plan, train
 
 SEEDS = (0, 1, 2)
 RATES = (0.4, 0.2)  # that are trained on
+BASE = COMPARED["gsid"]  # n = 64, H = 8, L = 2; each shape differs from it in one thing
 SHAPES = {
-    "n = 128": Shape(),
-    "n = 64": Shape(width=64),
-    "n = 256": Shape(width=256),
-    "H = 4": Shape(heads=4),
-    "H = 16": Shape(heads=16),
-    "L = 1": Shape(layers=1),
-    "L = 4": Shape(layers=4),
+    "H = 4": replace(BASE, heads=4),
+    "H = 16": replace(BASE, heads=16),
+    "L = 1": replace(BASE, layers=1),
+    "L = 4": replace(BASE, layers=4),
+    "n = 128": replace(BASE, width=128),
+    "n = 256": replace(BASE, width=256),
 }
-FIGURES = "figures.json"
+SHOWN = ("split", "rate", "method", "parameter", "precision", "recall", "f1", "auc")
+Done = dict[str, Any]
 
 
 class Run(NamedTuple):
@@ -50,6 +50,11 @@ class Run(NamedTuple):
     def folder(self) -> str:
         rate, seed = round(100 * self.plan.diet.rate), self.plan.seed
         return f"{self.method.replace(' = ', '')}-{rate}-{seed}"
+
+    def is_same(self, done: Done) -> bool:
+        plan = self.plan
+        mine = self.method, plan.diet.rate, plan.seed, plan.steps
+        return mine == (done["method"], done["rate"], done["seed"], done["steps"])
 
 
 def runs(seeds: Sequence[int] = SEEDS) -> Iterator[Run]:
@@ -66,12 +71,10 @@ def runs(seeds: Sequence[int] = SEEDS) -> Iterator[Run]:
                 yield Run(name, Plan(shape, seed=seed), (("standard", RATES[0]),))
 
 
-def study(out: Path, wanted: Sequence[Run], jobs: int) -> Iterator[dict[str, Any]]:
-    """The figures of each run as it is done; runs that were done before come first."""
-    known = {run: found for run in wanted if (found := _figures(out / run.folder)) is not None}
-    yield from known.values()
+def study(out: Path, wanted: Sequence[Run], jobs: int) -> Iterator[Done]:
+    """The figures of each run as it is done."""
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        pending = [pool.submit(finish, run, out / run.folder) for run in wanted if run not in known]
+        pending = [pool.submit(finish, run, out / run.folder) for run in wanted]
         try:
             for done in as_completed(pending):
                 yield done.result()
@@ -79,35 +82,33 @@ def study(out: Path, wanted: Sequence[Run], jobs: int) -> Iterator[dict[str, Any
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def finish(run: Run, folder: Path) -> dict[str, Any]:
+def finish(run: Run, folder: Path) -> Done:
     """Train what is left to train, then measure."""
     use_cores(1)
     model = train(run.plan, folder)
     scorer = Scorer(run.method, model, Calibration.none())
     rows = [row for where in run.measured for row in _measure(run.method, scorer, *where)]
     state = json.loads((folder / "training.json").read_text())
-    document = {
+    return {
         "method": run.method,
         "rate": run.plan.diet.rate,
         "seed": run.plan.seed,
-        "curve": state["progress"]["curve"],
-        "rows": [row.document() for row in rows],
+        "steps": run.plan.steps,
+        "curve": [{"step": e["step"], "f1": e["f1"]} for e in state["progress"]["curve"]],
+        "rows": [{name: row.document()[name] for name in SHOWN} for row in rows],
     }
-    (folder / "figures.new").write_text(json.dumps(document))
-    (folder / "figures.new").replace(folder / FIGURES)
-    return document
 
 
-def unlearned() -> list[dict[str, Any]]:
+def unlearned() -> list[Done]:
     """The rows of `diff` on what the comparison is measured on."""
     where = [(name, rate) for name in splits.DATA_SETS for rate in splits.RATES]
-    return [row.document() for name, rate in where for row in _measure("diff", diff, name, rate)]
+    rows = (row for name, rate in where for row in _measure("diff", diff, name, rate))
+    return [{name: row.document()[name] for name in SHOWN} for row in rows]
 
 
-def in_order(figures: Sequence[dict[str, Any]], wanted: Sequence[Run]) -> list[dict[str, Any]]:
+def in_order(figures: Sequence[Done], wanted: Sequence[Run]) -> list[Done]:
     """The figures in the order of the runs, whichever was done first."""
-    found = {(f["method"], f["rate"], f["seed"]): f for f in figures}
-    return [found[run.method, run.plan.diet.rate, run.plan.seed] for run in wanted]
+    return [done for run in wanted for done in figures if run.is_same(done)]
 
 
 def shortened(run: Run, steps: int) -> Run:
@@ -123,11 +124,3 @@ def _measure(method: str, detector: evaluation.Detector, split: str, rate: float
 @lru_cache(maxsize=len(splits.RATES) * len(splits.DATA_SETS))
 def _samples(split: str, rate: float) -> list[Sample]:
     return list(evaluation.samples(REFERENCE, split, rate, 0, try_reverts=False))
-
-
-def _figures(folder: Path) -> dict[str, Any] | None:
-    try:
-        document: dict[str, Any] = json.loads((folder / FIGURES).read_text())
-    except FileNotFoundError:
-        return None
-    return document

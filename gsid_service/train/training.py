@@ -15,9 +15,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.utils.data import DataLoader
 
 from gsid_service.schema import SCHEMA
-from gsid_service.score.batch import Batch
 from gsid_service.score.gsid import GSID, Shape
-from gsid_service.train.diet import Diet, Meals
+from gsid_service.train.diet import Diet, Meal, Meals
 
 TEMPERATURE = 2.0  # of dynamic weight averaging
 EPOCH = 100  # steps
@@ -77,7 +76,7 @@ def train(
     return model.eval()
 
 
-def _loader(plan: Plan, step: int) -> DataLoader[tuple[Batch, Tensor]]:
+def _loader(plan: Plan, step: int) -> DataLoader[Meal]:
     """Other processes prepare batches while this one learns; a resumed run sees other ones."""
     meals = Meals(plan.diet, plan.batch, plan.seed * 1_000_003 + step)
     return DataLoader(meals, batch_size=None, num_workers=WORKERS, prefetch_factor=8)
@@ -86,7 +85,7 @@ def _loader(plan: Plan, step: int) -> DataLoader[tuple[Batch, Tensor]]:
 def _epoch(
     model: GSID,
     optimiser: torch.optim.Optimizer,
-    meals: Iterator[tuple[Batch, Tensor]],
+    meals: Iterator[Meal],
     plan: Plan,
     progress: Progress,
 ) -> dict[str, Any]:
@@ -97,11 +96,11 @@ def _epoch(
     weights = _balance(progress.losses)
     sums, counts = torch.zeros(len(weights)), torch.zeros(len(weights), 3)
     for _ in range(steps):
-        batch, wrong = next(meals)
+        batch, wrong, weight = next(meals)
         for group in optimiser.param_groups:
             group["lr"] = plan.learning_rate(progress.step)
         logits = model(batch)
-        losses = loss(logits, wrong, batch.applies)
+        losses = loss(logits, wrong, batch.applies * weight)
         optimiser.zero_grad()
         (losses * weights).sum().backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -114,10 +113,10 @@ def _epoch(
     return _summary(progress, counts)
 
 
-def loss(logits: Tensor, wrong: Tensor, applies: Tensor) -> Tensor:
-    """[P] cross-entropy of each parameter, over the facts that carry it."""
-    entropy = binary_cross_entropy_with_logits(logits, wrong, reduction="none") * applies
-    return entropy.sum(dim=0) / applies.sum(dim=0).clamp(min=1)
+def loss(logits: Tensor, wrong: Tensor, weight: Tensor) -> Tensor:
+    """[P] cross-entropy of each parameter; the weight is 0 where a fact does not carry it."""
+    entropy = binary_cross_entropy_with_logits(logits, wrong, reduction="none") * weight
+    return entropy.sum(dim=0) / weight.sum(dim=0).clamp(min=1)
 
 
 def _balance(losses: list[list[float]]) -> Tensor:

@@ -1,13 +1,14 @@
 """What a value breaks: the state as it is, against that with the expected value in its place."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gsid_service import schema
-from gsid_service.records import BrokenIntent, FactKey, Intents, Move, Severity
+from gsid_service.records import BrokenIntent, Fact, Move, Restored, Severity
 from gsid_service.simulate import intents
 from gsid_service.simulate.forwarding import Forwarding, moved
-from gsid_service.simulate.revise import Rows
+from gsid_service.simulate.reverts import Bench
+from gsid_service.verify.repair import Suspect
 
 GRAVE = frozenset({schema.REACHABLE.name, schema.TRAFFIC_ISOLATION.name})
 
@@ -17,6 +18,8 @@ class Proof(NamedTuple):
 
     broken: tuple[BrokenIntent, ...] = ()
     moved: tuple[Move, ...] = ()
+    together: tuple[Restored, ...] = ()  # what else must be put back for that
+    verified: bool = True
 
     @property
     def severity(self) -> Severity:
@@ -25,39 +28,91 @@ class Proof(NamedTuple):
         return Severity.MAJOR if self.broken or self.moved else Severity.MINOR
 
 
-def prove(
-    observed: Forwarding,
-    rows: Rows,
-    wanted: Intents,
-    key: FactKey,
-    parameter: str,
-    expected: int,
-) -> Proof:
-    revised = rows.revise(observed, key, parameter, expected)
-    if revised is None:
+NOT_VERIFIED = Proof(verified=False)
+
+
+def prove(observed: Bench, suspect: Suspect, others: Iterable[Suspect] = ()) -> Proof:
+    """What the value does by itself; where that is nothing, what it does once others are right.
+
+    `others` are the values that are to be put back besides.
+    """
+    alone = observed.attempt(suspect.value)
+    if alone is None:
         return Proof()
-    right = revised.state
-    broken = tuple(
-        BrokenIntent(intent, derived)
-        for listed, derived in ((wanted.stated, False), (wanted.derived, True))
-        for intent in intents.broken(listed, observed)
-        if intents.satisfied(intent, right) is True
-    )
-    names, plane = observed.hop_names, observed.plane
+    if not alone.moves:
+        touched = set(alone.revised.networks)
+        others = [o for o in others if o != suspect and _touches(observed, o, touched)]
+        if others:
+            return _prove_together(observed, suspect, others)
+    right = alone.revised.state
+    broken = _broken(observed, alone.repairs, observed.state, right)
+    return Proof(broken, _moves(right, observed.state))
+
+
+def _touches(bench: Bench, suspect: Suspect, networks: set[int]) -> bool:
+    trial = bench.attempt(suspect.value)
+    return trial is not None and not networks.isdisjoint(trial.revised.networks)
+
+
+def _prove_together(observed: Bench, suspect: Suspect, others: Sequence[Suspect]) -> Proof:
+    values = [other.value for other in others]
+    without, right = observed.attempt_all(values), observed.attempt_all([*values, suspect.value])
+    if without is None or right is None:
+        return Proof()
+    repaired = [place for place in right.repairs if place not in without.repairs]
+    moves = _moves(right.revised.state, without.revised.state)
+    if not moves:
+        return Proof()
+    together = tuple(Restored(*value) for value in values)
     return Proof(
-        broken,
-        tuple(
-            Move(
-                plane.routers[router],
-                plane.networks[network],
-                _named(names, right.next_hops(network, router)),
-                _named(names, observed.next_hops(network, router)),
-            )
-            for network, router in moved(right, observed)
-            if observed.is_stable(network) and right.is_stable(network)
-        ),
+        _broken(observed, repaired, without.revised.state, right.revised.state), moves, together
     )
 
 
-def _named(names: Sequence[str], hops: Sequence[int]) -> str | None:
-    return ", ".join(names[hop] for hop in hops) or None
+def _broken(
+    bench: Bench, places: Iterable[int], actual: Forwarding, right: Forwarding
+) -> tuple[BrokenIntent, ...]:
+    return tuple(
+        BrokenIntent(
+            bench.wanted[place],
+            place >= bench.stated,
+            *_paths(bench.wanted[place], right, actual),
+        )
+        for place in places
+    )
+
+
+def _paths(
+    intent: Fact, right: Forwarding, actual: Forwarding
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The path of an intent's traffic in two states; of two networks, the one that moved."""
+    source, networks = intents.traffic(intent)
+    ways = [(_path(right, source, n), _path(actual, source, n)) for n in networks]
+    return next((way for way in ways if way[0] != way[1]), ways[0])
+
+
+def _path(state: Forwarding, source: str, network: str) -> tuple[str, ...]:
+    router, k = state.plane.router_index.get(source), state.plane.network_index.get(network)
+    if router is None or k is None:
+        return ()
+    return tuple(state.hop_names[hop] for hop in state.walk(k, router))
+
+
+def _moves(before: Forwarding, after: Forwarding) -> tuple[Move, ...]:
+    """Every (router, network) whose next hops differ, where both states have one outcome."""
+    plane = after.plane
+    return tuple(
+        Move(
+            plane.routers[router],
+            plane.networks[network],
+            _named(before, network, router),
+            _named(after, network, router),
+        )
+        for network, router in moved(before, after)
+        if before.is_stable(network) and after.is_stable(network)
+    )
+
+
+def _named(state: Forwarding, network: int, router: int) -> str | None:
+    hops = state.next_hops(network, router)
+    return ", ".join(state.hop_names[hop] for hop in hops) or None

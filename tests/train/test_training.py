@@ -71,8 +71,9 @@ def test_the_paper_s_schedule() -> None:
 
 def test_a_mixed_diet_shows_every_setting() -> None:
     meals = iter(Meals(replace(MIXED, networks=5), batch=4, seed=0))
-    references = [float(batch.has_reference.sum()) > 0 for batch, _ in (next(meals), next(meals))]
+    references = [float(batch.has_reference.sum()) > 0 for batch, *_ in (next(meals), next(meals))]
     assert any(references)
-    batch, wrong = next(meals)
+    batch, wrong, weight = next(meals)
+    assert weight.shape == (len(wrong), 1)
     assert wrong.shape == batch.applies.shape
     assert not (wrong * (1 - batch.applies)).any()

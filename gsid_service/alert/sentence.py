@@ -1,0 +1,85 @@
+"""From an alert to one sentence that an engineer can act on."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from gsid_service.records import Alert, BrokenIntent, FactKey, Move
+from gsid_service.schema import FWD
+
+NAMED = 2  # routers that a sentence names; the others are counted
+
+
+def sentence(alert: Alert) -> str:
+    if alert.fact.predicate == FWD.name:
+        return _not_in_operation(alert)
+    parts = [f"{alert.parameter} on {place(alert.fact)} is {alert.observed}{_expected(alert)}"]
+    told = [*_leaving(alert.moved), *_breaking(alert.broken_intents), *_mending(alert)]
+    if not alert.verified:
+        told = ["what it does was not verified for want of time"]
+    return ": ".join([*parts, "; ".join(told or ["no traffic moves"])])
+
+
+def place(key: FactKey) -> str:
+    """Where a value stands, as engineers write it."""
+    arrow = "→"
+    return f"{key.args[0]} {arrow} {key.args[1]}" if len(key.args) == 2 else str(key)
+
+
+def _expected(alert: Alert) -> str:
+    if alert.expected is None:
+        return ", which is suspicious"
+    doubt = " (a suggestion: nobody approved a value)" if alert.suggested else ""
+    return f", expected {alert.expected}{doubt}"
+
+
+def _leaving(moved: Iterable[Move]) -> Iterable[str]:
+    """Whose traffic goes where: the most common new way, and how many more there are."""
+    ways = Counter(move.after for move in moved)
+    if not ways:
+        return
+    after, _ = ways.most_common(1)[0]
+    routers = list(dict.fromkeys(move.router for move in moved if move.after == after))
+    verb = "sends" if len(routers) == 1 else "send"
+    where = (
+        f"{verb} traffic to {after}"
+        if after
+        else f"{'has' if len(routers) == 1 else 'have'} no way any more"
+    )
+    more = sum(ways.values()) - ways[after]
+    yield f"{_named(routers)} {where}" + (f", {more} other next hops moved" if more else "")
+
+
+def _named(routers: list[str]) -> str:
+    if len(routers) <= NAMED + 1:
+        return " and ".join(filter(None, (", ".join(routers[:-1]), routers[-1])))
+    return f"{', '.join(routers[:NAMED])} and {len(routers) - NAMED} more"
+
+
+def _breaking(broken: Iterable[BrokenIntent]) -> Iterable[str]:
+    kinds = Counter((b.derived, b.intent.predicate) for b in broken)
+    listed = [
+        f"{count} {'derived ' if derived else ''}{predicate.replace('_', ' ')}"
+        for (derived, predicate), count in sorted(kinds.items())
+    ]
+    if listed:
+        total = sum(kinds.values())
+        yield f"{' and '.join(listed)} {'intent' if total == 1 else 'intents'} broken"
+
+
+def _mending(alert: Alert) -> Iterable[str]:
+    if alert.broken_intents and alert.expected is not None:
+        besides = "".join(f", with {t.value} on {place(t.fact)}," for t in alert.together)
+        total = alert.reverting_repairs
+        yield f"restoring {alert.expected}{besides} repairs {f'all {total}' if total > 1 else 'it'}"
+    elif alert.together:
+        besides = ", ".join(f"{t.parameter} on {place(t.fact)}" for t in alert.together)
+        yield f"hidden by {besides}"
+
+
+def _not_in_operation(alert: Alert) -> str:
+    router, network = alert.fact.args[:2]
+    configured = alert.expected or "nobody"
+    return (
+        f"{router} forwards {network} to {alert.observed}, but what is configured leads to "
+        f"{configured}: configured, but not in operation"
+    )
