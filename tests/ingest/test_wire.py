@@ -257,9 +257,13 @@ def test_a_number_of_too_many_digits_is_refused() -> None:
         parse_snapshot(text)
 
 
-@pytest.mark.parametrize("key", ["facts", "local_pref"])
-def test_a_key_given_twice_is_refused(key: str) -> None:
-    text = json.dumps(document()).replace(f'"{key}": ', f'"{key}": 1, "{key}": ')
+@pytest.mark.parametrize("colon", [":", " :", "\n\t:"])
+@pytest.mark.parametrize("key", ["facts", "local_pref", "complete", "label", "asn"])
+def test_a_key_given_twice_is_refused(key: str, colon: str) -> None:
+    given = document()
+    given["entities"][2]["label"] = "Zürich: a \N{SNOWMAN}"
+    text = json.dumps(given, ensure_ascii=False)
+    text = text.replace(f'"{key}": ', f'"{key}"{colon} 1, "{key}": ')
     with pytest.raises(InvalidSnapshot, match=f"{key}: is given twice in one object"):
         parse_snapshot(text)
 
