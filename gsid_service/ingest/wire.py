@@ -281,7 +281,8 @@ class _Reading:
         read = []
         for i, entity in enumerate(wire):
             name, kind, asn = entity.id, entity.kind, entity.asn
-            if kind not in known or name in self.kinds or asn is not None:
+            misplaced = asn is not None and kind != EXTERNAL_AS.name
+            if misplaced or kind not in known or name in self.kinds:
                 self.problems += self._check_entity(f"entities[{i}]", entity)
             self.kinds.setdefault(name, kind)
             read.append(Entity(name, kind, asn, entity.label, entity.position))

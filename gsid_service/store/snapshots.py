@@ -61,14 +61,16 @@ _SAME = select(snapshots.c.number, snapshots.c.digest).where(
 _INSERT = snapshots.insert().returning(
     *(snapshots.c[name] for name in _Key._fields), snapshots.c.number
 )
-_LISTED = networks.c.name.in_(bindparam("names", expanding=True))
-_ANNOUNCED = select(networks.c.name).where(_LISTED)
-_TOUCH = update(networks).where(_LISTED).values(news=networks.c.news + 1)
+_TOUCH = (
+    update(networks)
+    .where(networks.c.name.in_(bindparam("names", expanding=True)))
+    .values(news=networks.c.news + 1)
+    .returning(networks.c.name)
+)
 
 
 def add(connection: Connection, incoming: Sequence[Incoming], now: datetime) -> list[Receipt]:
     """Keep snapshots, each once; a known sequence with another body is a conflict."""
-    announce(connection, {item.snapshot.network for item in incoming}, now)
     keyed = [(_key(item.snapshot), item) for item in incoming]
     newest = {key[:2]: _newest(connection, key) for key, _ in keyed}
     known = _known(connection, {key for key, _ in keyed if key.sequence <= newest[key[:2]]})
@@ -76,12 +78,15 @@ def add(connection: Connection, incoming: Sequence[Incoming], now: datetime) -> 
     for key, item in keyed:
         if key not in known:
             fresh.setdefault(key, item)
+    named = {key.network for key in fresh}
+    unknown = named - touch(connection, named)
+    announce(connection, unknown, now)
+    touch(connection, unknown)
     known |= _insert(connection, fresh, now)
-    touch(connection, {key.network for key in fresh})
     receipts = []
     for key, item in keyed:
         number, digest = known[key]
-        if fresh.get(key) is not item:
+        if fresh.pop(key, None) is None:  # known before, or from earlier in this group
             outcome = Outcome.DUPLICATE if digest == item.digest else Outcome.CONFLICT
             receipts.append(Receipt(outcome, number, False))
             continue
@@ -130,17 +135,16 @@ def _insert(
 
 def announce(connection: Connection, names: Collection[str], now: datetime) -> None:
     """Make the networks known that are not yet."""
-    names = set(names) - set(connection.scalars(_ANNOUNCED, {"names": list(names)}))
     fresh = {"created_at": now, "settings": {}, "news": 0, "done": 0, "scored": 0, "summary": {}}
     rows = [{"name": name} | fresh for name in sorted(names)]
     upsert(connection, networks, rows, keep=list(fresh))
 
 
-def touch(connection: Connection, names: Iterable[str]) -> None:
-    """Say that there is something new about networks, for the cycle to look at."""
-    listed = sorted(names)
-    if listed:
-        connection.execute(_TOUCH, {"names": listed})
+def touch(connection: Connection, names: Collection[str]) -> set[str]:
+    """Say that there is something new about networks, for the cycle to look at; those there are."""
+    if not names:
+        return set()
+    return set(connection.scalars(_TOUCH, {"names": sorted(names)}))
 
 
 class Chain(NamedTuple):
