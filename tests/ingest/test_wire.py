@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gsid_service import schema
 from gsid_service.ingest.json_schema import json_schema
 from gsid_service.ingest.wire import (
+    SEQUENCE_HIGHEST,
     InvalidSnapshot,
     NotJSON,
     WireFact,
@@ -311,7 +312,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     return Snapshot(
         network=draw(ids.map(lambda name: name.replace("/", "-"))),
         collector=Collector(draw(ids), draw(ids)),
-        sequence=draw(st.integers(0, 2**63 - 1)),
+        sequence=draw(st.integers(0, SEQUENCE_HIGHEST)),
         observed_at=draw(times),
         complete=draw(st.booleans()),
         entities=entities,
