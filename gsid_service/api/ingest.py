@@ -6,10 +6,11 @@ import json
 import zlib
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
 
-from gsid_service.api.access import Sender, bound
+from gsid_service.api.access import bearer, bound, sender
 from gsid_service.api.documents import Accepted
 from gsid_service.api.problems import Problem, answers
 from gsid_service.app import Service
@@ -26,6 +27,7 @@ BODY = {
     "required": True,
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Snapshot"}}},
 }
+TOKEN = [{bearer.scheme_name: list[str]()}]
 
 
 def snapshot_schemas() -> dict[str, Any]:
@@ -46,11 +48,12 @@ def snapshot_schemas() -> dict[str, Any]:
         200: {"model": Accepted, "description": "The same was accepted before."},
         **answers(400, 401, 403, 409, 413, 415, 422, 429, 503),
     },
-    openapi_extra={"requestBody": BODY},
+    openapi_extra={"requestBody": BODY, "security": TOKEN},
 )
-async def ingest(request: Request, response: Response, who: Sender) -> Accepted:
+async def ingest(request: Request) -> JSONResponse:
     """Keep one collector's view of a network; the answer comes once it is durable."""
     service: Service = request.app.state.service
+    who = await sender(request)
     body = await _body(request, service.settings.server.body_bytes)
     if len(body) < SMALL:
         incoming = _read(service, body)
@@ -73,8 +76,9 @@ async def ingest(request: Request, response: Response, who: Sender) -> Accepted:
         reason = f"{snapshot.sequence} of {snapshot.collector.id} is known with another body"
         raise Problem(409, f"sequence: {reason}", [("sequence", reason)])
     duplicate = receipt.outcome is Outcome.DUPLICATE
-    response.status_code = 200 if duplicate else 202
-    return Accepted(snapshot_id=f"s{receipt.number}", network=snapshot.network, duplicate=duplicate)
+    number = f"s{receipt.number}"
+    accepted = Accepted(snapshot_id=number, network=snapshot.network, duplicate=duplicate)
+    return JSONResponse(accepted.model_dump(), 200 if duplicate else 202)
 
 
 async def _body(request: Request, limit: int) -> bytes:

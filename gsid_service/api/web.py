@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import structlog
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Response
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
@@ -25,14 +25,16 @@ from gsid_service.app import Service
 log = structlog.get_logger()
 PREFIX = "/api/v1"
 SMALL_BODY = 16 << 20  # of anything but a snapshot, which has a limit of its own
-HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "frame-ancestors 'none'",
-}
+HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+    (
+        b"content-security-policy",
+        b"default-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'",
+    ),
+]
 Reload = Callable[[], Reloaded]
 
 
@@ -145,7 +147,8 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request, begun, status = Request(scope), time.perf_counter(), 500
+        method, path = scope["method"], scope["path"]
+        begun, status = time.perf_counter(), 500
         request_id = secrets.token_hex(8)
         structlog.contextvars.bind_contextvars(request_id=request_id)
         answering = False
@@ -154,10 +157,7 @@ class Guard:
             nonlocal status, answering
             if message["type"] == "http.response.start":
                 status, answering = message["status"], True
-                extra = HEADERS | {"X-Request-Id": request_id}
-                message["headers"] += [
-                    (name.lower().encode(), value.encode()) for name, value in extra.items()
-                ]
+                message["headers"] += [*HEADERS, (b"x-request-id", request_id.encode())]
             await send(message)
 
         taken = 0
@@ -166,7 +166,7 @@ class Guard:
             nonlocal taken
             message = await receive()
             taken += len(message.get("body", b""))
-            if taken > SMALL_BODY and scope["path"] != ingest.PATH:
+            if taken > SMALL_BODY and path != ingest.PATH:
                 raise HTTPException(413, f"the body is larger than {SMALL_BODY:,} bytes")
             return message
 
@@ -178,16 +178,11 @@ class Guard:
                 late = answer(503, f"not done within {self.seconds:g} seconds")
                 await late(scope, receive, answering_send)
         except Exception:
-            log.exception("request failed", method=request.method, path=request.url.path)
+            log.exception("request failed", method=method, path=path)
             if not answering:
                 failed = answer(500, f"an error of the service; its log names {request_id}")
                 await failed(scope, receive, answering_send)
         finally:
-            log.info(
-                "request",
-                method=request.method,
-                path=request.url.path,
-                status=status,
-                seconds=round(time.perf_counter() - begun, 4),
-            )
+            seconds = round(time.perf_counter() - begun, 4)
+            log.info("request", method=method, path=path, status=status, seconds=seconds)
             structlog.contextvars.unbind_contextvars("request_id")

@@ -7,7 +7,6 @@ the schema, so that another protocol needs no change here.
 import json
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import chain
@@ -62,9 +61,10 @@ class NotJSON(InvalidSnapshot):
 
 
 def _printable(text: str) -> str:
-    hidden = next((c for c in text if unicodedata.category(c) in HIDDEN), None)
-    if hidden is not None:
-        raise ValueError(f"must not contain the control character U+{ord(hidden):04X}")
+    if not text.isprintable():  # rare, and not all of it is hidden
+        hidden = next((c for c in text if unicodedata.category(c) in HIDDEN), None)
+        if hidden is not None:
+            raise ValueError(f"must not contain the control character U+{ord(hidden):04X}")
     if text != text.strip():
         raise ValueError("must not begin or end with white space")
     return text
@@ -156,16 +156,19 @@ def parse_snapshot(document: bytes | str, schema: Schema = SCHEMA) -> Snapshot:
 
 
 def _has_each_key_once(document: bytes | str, wire: WireSnapshot) -> bool:
-    """Whether no key can be repeated: none is written in another way, and each is there as often as
-    the objects that have it. Cheap, and right for all but odd documents; those are read again."""
+    """Whether nothing was lost: as many quotes in the text as the keys and strings that were read
+    have. Cheap, and right for all but odd documents; those are read again."""
     text = document.encode() if isinstance(document, str) else document
     if b"\\" in text:
         return False
     objects = chain((wire, wire.collector), wire.entities, wire.facts, wire.withdrawn)
-    fields = chain.from_iterable(part.model_fields_set for part in objects)
-    keys = Counter(chain(fields, chain.from_iterable(fact.params for fact in wire.facts)))
-    keys["schema"] = keys.pop("schema_", 0)
-    return all(text.count(f'"{key}":'.encode()) == number for key, number in keys.items())
+    pairs = 5 + sum(len(each.model_fields_set) for each in objects)  # keys, and the head's strings
+    pairs += sum(2 if entity.label is None else 3 for entity in wire.entities)
+    pairs += sum(1 + len(key.args) for key in wire.withdrawn)
+    for fact in wire.facts:
+        strings = [value for value in fact.params.values() if isinstance(value, str)]
+        pairs += 1 + len(fact.args) + len(fact.params) + len(strings)
+    return text.count(b'"') == 2 * pairs
 
 
 def _refuse_repeated_keys(document: bytes | str) -> None:
@@ -239,6 +242,7 @@ class _Form(NamedTuple):
     parameters: dict[str, Parameter]
     required: set[str]
     distinct: bool
+    exclusive: int | None
     negatable: bool
 
 
@@ -265,17 +269,24 @@ class _Reading:
                 {parameter.name: parameter for parameter in kind.parameters},
                 {parameter.name for parameter in kind.parameters if parameter.required},
                 kind.distinct,
+                kind.exclusive,
                 group is Group.INTENT,
             )
             for kind in schema.facts
-            if self._takes(kind) and kind.exclusive is None
+            if self._takes(kind)
         }
 
     def entities(self, wire: list[WireEntity]) -> tuple[Entity, ...]:
+        known = self.schema.entity
+        read = []
         for i, entity in enumerate(wire):
-            self.problems += self._check_entity(f"entities[{i}]", entity)
-            self.kinds.setdefault(entity.id, entity.kind)
-        return tuple(Entity(e.id, e.kind, e.asn, e.label, e.position) for e in wire)
+            name, kind, asn = entity.id, entity.kind, entity.asn
+            misplaced = asn is not None and kind != EXTERNAL_AS.name
+            if misplaced or kind not in known or name in self.kinds:
+                self.problems += self._check_entity(f"entities[{i}]", entity)
+            self.kinds.setdefault(name, kind)
+            read.append(Entity(name, kind, asn, entity.label, entity.position))
+        return tuple(read)
 
     def _check_entity(self, at: str, entity: WireEntity) -> Iterator[Problem]:
         if entity.kind not in self.schema.entity:
@@ -286,36 +297,31 @@ class _Reading:
             yield Problem(f"{at}.asn", f"belongs to an {EXTERNAL_AS.name}, not a {entity.kind}")
 
     def facts(self, wire: list[WireFact]) -> tuple[Fact, ...]:
-        seen: set[tuple[str, ...]] = set()
+        seen: set[tuple[str, tuple[str, ...]]] = set()
         taken: set[tuple[str, str]] = set()
         read = []
         for i, fact in enumerate(wire):
-            identity = (fact.predicate, *fact.args)
-            right = self._right(fact) if identity not in seen else None
-            if right is not None:
-                seen.add(identity)
-                read.append(right)
-                continue
-            if identity in seen:
-                key = FactKey(fact.predicate, tuple(fact.args))
-                self.problems.append(Problem(f"{self.place}[{i}]", f"{key} is given twice"))
-            else:
-                self.problems += self._check_exclusive(f"{self.place}[{i}]", fact, taken)
-            seen.add(identity)
-            params = self._check_fact(f"{self.place}[{i}]", fact)
-            read.append(Fact(fact.predicate, tuple(fact.args), params, fact.holds))
+            key = fact.predicate, tuple(fact.args)
+            right = None if key in seen else self._right(fact, key[1], taken)
+            if right is None:
+                at = f"{self.place}[{i}]"
+                if key in seen:
+                    self.problems.append(Problem(at, f"{FactKey(*key)} is given twice"))
+                else:
+                    self.problems += self._check_exclusive(at, fact, taken)
+                right = Fact(*key, self._check_fact(at, fact), fact.holds)
+            seen.add(key)
+            read.append(right)
         return tuple(read)
 
-    def _right(self, fact: WireFact) -> Fact | None:
+    def _right(
+        self, fact: WireFact, args: tuple[str, ...], taken: set[tuple[str, str]]
+    ) -> Fact | None:
         """The fact, where nothing is wrong with it at a first look; most facts end here."""
         form = self.forms.get(fact.predicate)
-        if (
-            form is None
-            or len(fact.args) != len(form.allowed)
-            or not (fact.holds or form.negatable)
-        ):
+        if form is None or len(args) != len(form.allowed) or not (fact.holds or form.negatable):
             return None
-        for arg, allowed in zip(fact.args, form.allowed, strict=True):
+        for arg, allowed in zip(args, form.allowed, strict=True):
             if self.kinds.get(arg) not in allowed:
                 return None
         params: dict[str, int] = {}
@@ -325,9 +331,13 @@ class _Reading:
             if number is None:
                 return None
             params[name] = number
-        args = tuple(fact.args)
         if not form.required <= params.keys() or (form.distinct and len(set(args)) < len(args)):
             return None
+        if form.exclusive is not None:
+            place = fact.predicate, args[form.exclusive]
+            if place in taken:
+                return None
+            taken.add(place)
         return Fact(fact.predicate, args, params, fact.holds)
 
     def _check_exclusive(

@@ -1,11 +1,11 @@
 """Snapshots as they came in, and the networks that they speak of."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, and_, func, select, update
+from sqlalchemy import Connection, and_, bindparam, func, select, update
 
 from gsid_service.records import Snapshot
 from gsid_service.store.database import upsert
@@ -42,67 +42,109 @@ class Kept(NamedTuple):
     body: bytes
 
 
+class _Key(NamedTuple):
+    """What makes a snapshot that snapshot."""
+
+    network: str
+    collector: str
+    sequence: int
+
+
+# Statements are made once: to put one together costs more than to execute it.
+_MINE = and_(
+    snapshots.c.network == bindparam("network"), snapshots.c.collector == bindparam("collector")
+)
+_NEWEST = select(func.max(snapshots.c.sequence)).where(_MINE)
+_SAME = select(snapshots.c.number, snapshots.c.digest).where(
+    _MINE, snapshots.c.sequence == bindparam("sequence")
+)
+_INSERT = snapshots.insert().returning(
+    *(snapshots.c[name] for name in _Key._fields), snapshots.c.number
+)
+_TOUCH = (
+    update(networks)
+    .where(networks.c.name.in_(bindparam("names", expanding=True)))
+    .values(news=networks.c.news + 1)
+    .returning(networks.c.name)
+)
+
+
 def add(connection: Connection, incoming: Sequence[Incoming], now: datetime) -> list[Receipt]:
     """Keep snapshots, each once; a known sequence with another body is a conflict."""
-    announce(connection, {item.snapshot.network for item in incoming}, now)
-    receipts = [_add(connection, item, now) for item in incoming]
-    news = {
-        item.snapshot.network
-        for item, receipt in zip(incoming, receipts, strict=True)
-        if receipt.outcome is Outcome.ACCEPTED
-    }
-    touch(connection, news)
+    keyed = [(_key(item.snapshot), item) for item in incoming]
+    newest = {key[:2]: _newest(connection, key) for key, _ in keyed}
+    known = _known(connection, {key for key, _ in keyed if key.sequence <= newest[key[:2]]})
+    fresh: dict[_Key, Incoming] = {}
+    for key, item in keyed:
+        if key not in known:
+            fresh.setdefault(key, item)
+    named = {key.network for key in fresh}
+    unknown = named - touch(connection, named)
+    announce(connection, unknown, now)
+    touch(connection, unknown)
+    known |= _insert(connection, fresh, now)
+    receipts = []
+    for key, item in keyed:
+        number, digest = known[key]
+        if fresh.pop(key, None) is None:  # known before, or from earlier in this group
+            outcome = Outcome.DUPLICATE if digest == item.digest else Outcome.CONFLICT
+            receipts.append(Receipt(outcome, number, False))
+            continue
+        receipts.append(Receipt(Outcome.ACCEPTED, number, key.sequence > newest[key[:2]]))
+        newest[key[:2]] = max(key.sequence, newest[key[:2]])
     return receipts
+
+
+def _key(snapshot: Snapshot) -> _Key:
+    return _Key(snapshot.network, snapshot.collector.id, snapshot.sequence)
+
+
+def _newest(connection: Connection, key: _Key) -> int:
+    """The highest sequence of a collector, -1 for none."""
+    found = connection.scalar(_NEWEST, key._asdict())
+    return -1 if found is None else found
+
+
+def _known(connection: Connection, keys: Iterable[_Key]) -> dict[_Key, tuple[int, bytes]]:
+    """The number and the digest of those snapshots that are kept already."""
+    found = {key: connection.execute(_SAME, key._asdict()).first() for key in keys}
+    return {key: (row.number, row.digest) for key, row in found.items() if row}
+
+
+def _insert(
+    connection: Connection, fresh: Mapping[_Key, Incoming], now: datetime
+) -> dict[_Key, tuple[int, bytes]]:
+    if not fresh:
+        return {}
+    rows = [
+        key._asdict()
+        | {
+            "role": item.snapshot.collector.role,
+            "observed_at": item.snapshot.observed_at,
+            "received_at": now,
+            "complete": item.snapshot.complete,
+            "facts": len(item.snapshot.facts),
+            "digest": item.digest,
+            "body": item.body,
+        }
+        for key, item in fresh.items()
+    ]
+    numbers = {_Key(*key): number for *key, number in connection.execute(_INSERT, rows)}
+    return {key: (numbers[key], item.digest) for key, item in fresh.items()}
 
 
 def announce(connection: Connection, names: Collection[str], now: datetime) -> None:
     """Make the networks known that are not yet."""
-    known = select(networks.c.name).where(networks.c.name.in_(names))
-    names = set(names) - set(connection.scalars(known))
     fresh = {"created_at": now, "settings": {}, "news": 0, "done": 0, "scored": 0, "summary": {}}
     rows = [{"name": name} | fresh for name in sorted(names)]
     upsert(connection, networks, rows, keep=list(fresh))
 
 
-def touch(connection: Connection, names: Iterable[str]) -> None:
-    """Say that there is something new about networks, for the cycle to look at."""
-    listed = sorted(names)
-    if listed:
-        connection.execute(
-            update(networks).where(networks.c.name.in_(listed)).values(news=networks.c.news + 1)
-        )
-
-
-def _add(connection: Connection, item: Incoming, now: datetime) -> Receipt:
-    snapshot = item.snapshot
-    mine = and_(
-        snapshots.c.network == snapshot.network, snapshots.c.collector == snapshot.collector.id
-    )
-    newest = select(snapshots.c.number, snapshots.c.sequence, snapshots.c.digest).where(mine)
-    last = connection.execute(newest.order_by(snapshots.c.sequence.desc()).limit(1)).first()
-    is_newest = last is None or snapshot.sequence > last.sequence
-    same = newest.where(snapshots.c.sequence == snapshot.sequence)
-    known = None if is_newest else connection.execute(same).first()
-    if known:
-        outcome = Outcome.DUPLICATE if known.digest == item.digest else Outcome.CONFLICT
-        return Receipt(outcome, known.number, False)
-    number = connection.execute(
-        snapshots.insert()
-        .values(
-            network=snapshot.network,
-            collector=snapshot.collector.id,
-            role=snapshot.collector.role,
-            sequence=snapshot.sequence,
-            observed_at=snapshot.observed_at,
-            received_at=now,
-            complete=snapshot.complete,
-            facts=len(snapshot.facts),
-            digest=item.digest,
-            body=item.body,
-        )
-        .returning(snapshots.c.number)
-    ).scalar_one()
-    return Receipt(Outcome.ACCEPTED, number, is_newest)
+def touch(connection: Connection, names: Collection[str]) -> set[str]:
+    """Say that there is something new about networks, for the cycle to look at; those there are."""
+    if not names:
+        return set()
+    return set(connection.scalars(_TOUCH, {"names": sorted(names)}))
 
 
 class Chain(NamedTuple):

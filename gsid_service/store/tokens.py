@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, bindparam, delete, func, select
 
 from gsid_service.store.tables import tokens
+
+# Asked with every request, and so made once.
+_COUNT = select(func.count()).select_from(tokens)
+_FIND = select(tokens).where(tokens.c.digest == bindparam("wanted"))
 
 PREFIX = "gsid_"
 ROLES = INGEST, READ, OPERATE = "ingest", "read", "operate"
@@ -52,7 +56,7 @@ def create(
 def find(connection: Connection, secret: str) -> Token | None:
     """Whom a secret stands for; it is looked up by its digest, which tells a watch nothing."""
     wanted = digest(secret)
-    row = connection.execute(select(tokens).where(tokens.c.digest == wanted)).first()
+    row = connection.execute(_FIND, {"wanted": wanted}).first()
     if row is None or not secrets.compare_digest(row.digest, wanted):
         return None
     return Token(row.name, row.role, row.networks)
@@ -66,7 +70,7 @@ def every(connection: Connection) -> list[dict[str, Any]]:
 
 
 def count(connection: Connection) -> int:
-    return connection.scalar(select(func.count()).select_from(tokens)) or 0
+    return connection.scalar(_COUNT) or 0
 
 
 def revoke(connection: Connection, name: str) -> bool:

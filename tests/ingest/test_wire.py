@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gsid_service import schema
 from gsid_service.ingest.json_schema import json_schema
 from gsid_service.ingest.wire import (
+    SEQUENCE_HIGHEST,
     InvalidSnapshot,
     NotJSON,
     WireFact,
@@ -257,9 +258,13 @@ def test_a_number_of_too_many_digits_is_refused() -> None:
         parse_snapshot(text)
 
 
-@pytest.mark.parametrize("key", ["facts", "local_pref"])
-def test_a_key_given_twice_is_refused(key: str) -> None:
-    text = json.dumps(document()).replace(f'"{key}": ', f'"{key}": 1, "{key}": ')
+@pytest.mark.parametrize("colon", [":", " :", "\n\t:"])
+@pytest.mark.parametrize("key", ["facts", "local_pref", "complete", "label", "asn"])
+def test_a_key_given_twice_is_refused(key: str, colon: str) -> None:
+    given = document()
+    given["entities"][2]["label"] = "Zürich: a \N{SNOWMAN}"
+    text = json.dumps(given, ensure_ascii=False)
+    text = text.replace(f'"{key}": ', f'"{key}"{colon} 1, "{key}": ')
     with pytest.raises(InvalidSnapshot, match=f"{key}: is given twice in one object"):
         parse_snapshot(text)
 
@@ -307,7 +312,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     return Snapshot(
         network=draw(ids.map(lambda name: name.replace("/", "-"))),
         collector=Collector(draw(ids), draw(ids)),
-        sequence=draw(st.integers(0, 2**63 - 1)),
+        sequence=draw(st.integers(0, SEQUENCE_HIGHEST)),
         observed_at=draw(times),
         complete=draw(st.booleans()),
         entities=entities,
