@@ -429,8 +429,7 @@ def _observation(
 ) -> Observation:
     reference = None
     if baseline is not None:
-        approved = not baseline.approval.provisional
-        reference = Reference(baseline.entities, baseline.facts, approved)
+        reference = Reference(baseline.entities, baseline.facts)
     return Observation(
         merged.entities,
         merged.facts,

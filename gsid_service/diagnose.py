@@ -40,11 +40,11 @@ class Detector(Protocol):
 
 
 class Reference(NamedTuple):
-    """A copy of the network to compare with, and whether somebody stands for it."""
+    """What to compare with: the network as it once was, or a copy that may be wrong."""
 
     entities: Sequence[Entity]
     facts: Sequence[Fact]
-    approved: bool
+    exact: bool = True
 
 
 NOTHING_WANTED = Intents()
@@ -235,7 +235,7 @@ class _Network:
             evidence(facts, self.stated, bench.state, self.approved),
             reverts(bench, facts, reference.facts) if reference else {},
             seen.stale,
-            reference is not None and reference.approved,
+            reference is not None and reference.exact,
         )
 
     def _suspects(

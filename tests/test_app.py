@@ -18,9 +18,10 @@ from structlog.testing import capture_logs
 
 from gsid_service import app
 from gsid_service.alert.decide import acknowledged
-from gsid_service.app import Detector, Service
+from gsid_service.app import Service
 from gsid_service.assemble.merge import Merged, View, extend, merge
 from gsid_service.config import Alerts, Cycle, Settings
+from gsid_service.diagnose import Detector, Diagnosis, Here, Limits, Observation
 from gsid_service.evaluate.splits import SPLITS
 from gsid_service.metrics import Metrics
 from gsid_service.records import (
@@ -108,7 +109,7 @@ class Watch:
         self.database: Database = connect(self.url, migrate=True)
         self.metrics = Metrics()
         self.service = Service(
-            self.settings, self.database, self.detector, self.metrics, lambda: self.now
+            self.settings, self.database, Here(self.detector), self.metrics, lambda: self.now
         )
 
     def close(self) -> None:
@@ -604,14 +605,15 @@ def wait_until(happened: Callable[[], object], seconds: float = 3.0) -> None:
 def test_an_acknowledgement_during_a_round_is_not_lost(watch: Watch) -> None:
     watch.see()
     watch.see(WRONG)
-    real = watch.service._verify
+    real = watch.service.diagnose
 
-    def verify_and_be_overtaken(*given: object) -> object:
-        found = real(*given)  # type: ignore[arg-type]
-        acknowledge(watch)
-        return found
+    class Overtaken(Here):
+        def __call__(self, seen: Observation, limits: Limits) -> Diagnosis:
+            found = real(seen, limits)
+            acknowledge(watch)
+            return found
 
-    watch.service._verify = verify_and_be_overtaken  # type: ignore[method-assign,assignment]
+    watch.service.diagnose = Overtaken(watch.detector)
     watch.cycle()
     alert = watch.alerts()[SLOT]
     assert [event.what for event in alert.events] == ["opened", "acknowledged"]
@@ -710,7 +712,7 @@ def test_any_interleaving_gives_the_same_state_however_often_the_cycle_looked(
     watch: Watch, given_: list[Snapshot], rounds: set[int]
 ) -> None:
     name = f"net{next(NUMBERS)}"
-    service = Service(SETTINGS, watch.database, Fair(), watch.metrics, lambda: NOW)
+    service = Service(SETTINGS, watch.database, Here(Fair()), watch.metrics, lambda: NOW)
     found = Merged()
     for place, one in enumerate(given_):
         service.keep([incoming(replace(one, network=name))])

@@ -26,14 +26,14 @@ def assemble(
     evidence: Evidence | None = None,
     reverts: Reverts | None = None,
     stale: Collection[FactKey] = (),
-    approved: bool = False,
+    exact: bool = False,
     schema: Schema = SCHEMA,
 ) -> Graph:
     """The graph of a network.
 
     `evidence` has a row of counts for the facts of which anything is known, `reverts` what putting
-    an approved value back would do, for the values with which this was tried. `approved` says that
-    somebody stands for the baseline, which is otherwise a copy that may be stale.
+    an approved value back would do, for the values with which this was tried. `exact` says that
+    the baseline is the network as it once was, and not a copy that may be wrong.
     """
     nodes = tuple(chain(facts, intents))
     keys = tuple(FactKey(fact.predicate, fact.args) for fact in nodes)
@@ -58,7 +58,7 @@ def assemble(
             dtype=np.int64,
         ).reshape(-1, 3),
         stale=np.array([key in stale for key in keys], dtype=np.bool_),
-        approved=approved,
+        exact=exact,
     )
 
 

@@ -57,7 +57,7 @@ def in_operation(case: Case) -> Sample:
     if case.baseline is None:
         raise ValueError("a clean case has no baseline: operations needs an operations split")
     entities, facts = case.baseline
-    return _sample(case, facts, entities, try_reverts=True, somebody_approved=True)
+    return _sample(case, facts, entities, try_reverts=True, exact=True)
 
 
 def _sample(
@@ -65,7 +65,7 @@ def _sample(
     reference: Sequence[Fact] | None,
     reference_entities: Sequence[Entity],
     try_reverts: bool,
-    somebody_approved: bool = False,
+    exact: bool = False,
 ) -> Sample:
     observed = forward(build(case.entities, case.facts), always_compare_med=True)
     approved, tried = None, {}
@@ -74,9 +74,7 @@ def _sample(
         if try_reverts:
             tried = reverts(Bench(observed, case.facts, case.intents), case.facts, reference)
     said = evidence(case.facts, case.intents, observed, approved)
-    graph = assemble(
-        case.entities, case.facts, case.intents, reference, said, tried, (), somebody_approved
-    )
+    graph = assemble(case.entities, case.facts, case.intents, reference, said, tried, (), exact)
     return Sample(graph, _marked(graph, case.labels), case)
 
 

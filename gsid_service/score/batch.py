@@ -145,7 +145,7 @@ def _counts(graph: Graph, schema: Schema) -> FloatArray:
     facts = len(graph.facts)
     is_intent = [schema.fact[key.predicate].group is Group.INTENT for key in graph.facts]
     fare = graph.evidence[is_intent][:, OUTCOMES_AT].sum(axis=0)
-    common = np.append(fare, graph.approved)
+    common = np.append(fare, graph.exact)
     everybody = np.broadcast_to(common, (facts, len(common)))
     tried = graph.reverts.reshape(facts, math.prod(graph.reverts.shape[1:]))
     return np.hstack((graph.evidence, tried, everybody))

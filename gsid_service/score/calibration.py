@@ -1,6 +1,6 @@
 """Calibration: from logits to probabilities that one can act on.
 
-Per parameter, and by what there is to go by (no reference, a copy or an approved one, with stated
+Per parameter, and by what there is to go by (no reference, a copy or an exact one, with stated
 intents or without), logit ← slope · logit + weight · rate + shift is fitted on networks that
 training did not see. *rate* is the log-odds of the network's own mean score: training shows more
 anomalies than a network has, and this corrects for the real rate.
@@ -17,7 +17,7 @@ from gsid_service.records import BoolArray, FloatArray, Graph, IntArray
 from gsid_service.schema import SCHEMA, Group, Schema
 
 LOWEST_RATE, HIGHEST_RATE = 1e-4, 0.95
-GROUPS = 5  # no reference; a copy with stated intents, or alone; an approved one likewise
+GROUPS = 5  # no reference; a copy with stated intents, or alone; an exact one likewise
 TERMS = 3  # slope, weight of the rate, shift
 FEWEST = 20  # anomalies of a kind before a line is fitted to it
 FLATTEST = 0.2  # slope
@@ -55,7 +55,7 @@ class Calibration:
 def _group(graph: Graph, schema: Schema) -> IntArray:
     """[F, P]: what there is to go by for each value."""
     stated = any(schema.fact[key.predicate].group is Group.INTENT for key in graph.facts)
-    kind = (1 if stated else 2) + (2 if graph.approved else 0)
+    kind = (1 if stated else 2) + (2 if graph.exact else 0)
     return scale(graph, schema).has_reference * np.int64(kind)
 
 

@@ -3,10 +3,11 @@
 import pytest
 
 from gsid_service.records import BrokenIntent, Entity, Fact, FactKey, Intents, Move, Severity
-from gsid_service.simulate.forwarding import Forwarding, forward
+from gsid_service.simulate.forwarding import forward
 from gsid_service.simulate.plane import build
-from gsid_service.simulate.revise import Rows
+from gsid_service.simulate.reverts import Bench
 from gsid_service.verify.proof import Proof, prove
+from gsid_service.verify.repair import Suspect
 
 # A - RR - B, and a peer at A and at B that both announce N.
 ENTITIES = (
@@ -31,16 +32,21 @@ def facts(local_pref: int) -> list[Fact]:
     ]
 
 
-def state(local_pref: int) -> tuple[Forwarding, Rows]:
+def bench(local_pref: int, wanted: Intents) -> Bench:
     observed = forward(build(ENTITIES, facts(local_pref)))
-    return observed, Rows.of(observed, facts(local_pref))
+    return Bench(observed, facts(local_pref), wanted.stated, wanted.derived)
+
+
+def proof(upon: Bench, expected: int, key: FactKey = ROUTE, parameter: str = "local_pref") -> Proof:
+    return prove(upon, Suspect(key, parameter, expected, 0.9))
 
 
 def test_a_wrong_value_is_proved_by_what_it_broke_and_moved() -> None:
     wanted = Intents(stated=(HOP_A, Fact("fwd", ("RR", "N", "B"))), derived=(VIA_A,))
-    proof = prove(*state(200), wanted, ROUTE, "local_pref", 50)
-    assert proof.broken == (BrokenIntent(HOP_A, derived=False), BrokenIntent(VIA_A, derived=True))
-    assert set(proof.moved) == {
+    found = proof(bench(200, wanted), 50)
+    ways = ("RR", "A", "AS1@A"), ("RR", "B", "AS2@B")
+    assert found.broken == (BrokenIntent(HOP_A, False, *ways), BrokenIntent(VIA_A, True, *ways))
+    assert set(found.moved) == {
         Move("RR", "N", before="A", after="B"),
         Move("A", "N", before="AS1@A", after="RR"),
         Move("B", "N", before="RR", after="AS2@B"),
@@ -49,11 +55,11 @@ def test_a_wrong_value_is_proved_by_what_it_broke_and_moved() -> None:
 
 def test_an_intent_that_the_expected_value_does_not_mend_is_not_blamed_on_it() -> None:
     never = Fact("reachable", ("RR", "N", "B"))
-    assert prove(*state(50), Intents((never,)), ROUTE, "local_pref", 60) == Proof()
+    assert proof(bench(50, Intents((never,))), 60) == Proof()
 
 
 def test_a_value_that_moves_nothing_proves_nothing() -> None:
-    assert prove(*state(50), Intents((HOP_A,)), ROUTE, "local_pref", 40) == Proof()
+    assert proof(bench(50, Intents((HOP_A,))), 40) == Proof()
 
 
 @pytest.mark.parametrize(
@@ -66,7 +72,7 @@ def test_a_value_that_moves_nothing_proves_nothing() -> None:
     ],
 )
 def test_what_forwarding_does_not_depend_on_proves_nothing(key: FactKey, parameter: str) -> None:
-    assert prove(*state(200), Intents((HOP_A,)), key, parameter, 1) == Proof()
+    assert proof(bench(200, Intents((HOP_A,))), 1, key, parameter) == Proof()
 
 
 @pytest.mark.parametrize(
@@ -109,8 +115,6 @@ def test_a_network_without_one_outcome_is_no_proof() -> None:
     observed = forward(build(entities, disputed(100)))
     assert not observed.is_stable(0)
     wanted = Intents((Fact("reachable", ("RR1", "N", "A")),))
-    rows = Rows.of(observed, disputed(100))
-    assert prove(observed, rows, wanted, ROUTE, "local_pref", 50) == Proof()
+    assert proof(Bench(observed, disputed(100), wanted.stated), 50) == Proof()
     settled = forward(build(entities, disputed(50)))
-    rows = Rows.of(settled, disputed(50))
-    assert prove(settled, rows, wanted, ROUTE, "local_pref", 100) == Proof()
+    assert proof(Bench(settled, disputed(50), wanted.stated), 100) == Proof()
