@@ -78,7 +78,7 @@ def _answer(ours: Connection, folder: Path, threads: int) -> None:
     except BadModel as error:
         ours.send(error)
         return
-    diagnose = Here(scorer)
+    diagnose = Here(scorer, scorer.name)
     ours.send(scorer.name)
     while True:
         try:

@@ -31,12 +31,7 @@ LOOKS = 3  # at most; a second one is needed only where the first found somethin
 FAINT = 0.02  # what scores below this is not looked at again
 
 
-class Detector(Protocol):
-    """What scores: a model, or anything else with this signature."""
-
-    @property
-    def name(self) -> str: ...
-    def __call__(self, graph: Graph) -> Scores: ...
+Detector = Callable[[Graph], Scores]  # a model, or anything else with this signature
 
 
 class Reference(NamedTuple):
@@ -155,8 +150,8 @@ class Diagnoser(Protocol):
 class Here:
     """A diagnoser in this process."""
 
-    def __init__(self, detector: Detector) -> None:
-        self.detector, self.name = detector, detector.name
+    def __init__(self, detector: Detector, name: str) -> None:
+        self.detector, self.name = detector, name
 
     def __call__(self, seen: Observation, limits: Limits) -> Diagnosis:
         return diagnose(seen, self.detector, limits)

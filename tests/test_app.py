@@ -109,7 +109,11 @@ class Watch:
         self.database: Database = connect(self.url, migrate=True)
         self.metrics = Metrics()
         self.service = Service(
-            self.settings, self.database, Here(self.detector), self.metrics, lambda: self.now
+            self.settings,
+            self.database,
+            Here(self.detector, "test"),
+            self.metrics,
+            lambda: self.now,
         )
 
     def close(self) -> None:
@@ -613,7 +617,7 @@ def test_an_acknowledgement_during_a_round_is_not_lost(watch: Watch) -> None:
             acknowledge(watch)
             return found
 
-    watch.service.diagnose = Overtaken(watch.detector)
+    watch.service.diagnose = Overtaken(watch.detector, "test")
     watch.cycle()
     alert = watch.alerts()[SLOT]
     assert [event.what for event in alert.events] == ["opened", "acknowledged"]
@@ -712,7 +716,7 @@ def test_any_interleaving_gives_the_same_state_however_often_the_cycle_looked(
     watch: Watch, given_: list[Snapshot], rounds: set[int]
 ) -> None:
     name = f"net{next(NUMBERS)}"
-    service = Service(SETTINGS, watch.database, Here(Fair()), watch.metrics, lambda: NOW)
+    service = Service(SETTINGS, watch.database, Here(Fair(), "fair"), watch.metrics, lambda: NOW)
     found = Merged()
     for place, one in enumerate(given_):
         service.keep([incoming(replace(one, network=name))])

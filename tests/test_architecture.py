@@ -35,7 +35,7 @@ ALLOWED: dict[str, set[str]] = {
     "serve": ANYTHING,
     "command": {"config", "store", "serve", "terminal", "score", "train", "evaluate", "bench"},
     # Beside the daemon.
-    "evaluate": {"schema", "records", "ingest", "simulate", "assemble", "score"},
+    "evaluate": {"schema", "records", "ingest", "simulate", "assemble", "score", "diagnose"},
     "train": {"schema", "records", "simulate", "score", "evaluate"},
     "bench": {"schema", "records", "ingest", "simulate", "assemble", "score", "evaluate"},
     "__main__": ANYTHING,

@@ -46,7 +46,8 @@ def _leaving(moved: Iterable[Move]) -> Iterable[str]:
         else f"{'has' if len(routers) == 1 else 'have'} no way any more"
     )
     more = sum(ways.values()) - ways[after]
-    yield f"{_named(routers)} {where}" + (f", {more} other next hops moved" if more else "")
+    others = f", {more} other next {'hop' if more == 1 else 'hops'} moved" if more else ""
+    yield f"{_named(routers)} {where}{others}"
 
 
 def _named(routers: list[str]) -> str:

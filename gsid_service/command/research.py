@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gsid_service.evaluate.evaluation import Detector
 
 PAPER_RATE = 0.4
+VERIFIED = "+verifier"  # after the name of a method
 MODEL = Path("models/gsid-1")
 
 bench = typer.Typer(
@@ -74,8 +75,12 @@ def evaluate(
         typer.Option(min=0, max=1, help="Share of values replaced; may be repeated."),
     ] = None,
     methods: Annotated[
-        str, typer.Option(help="Among gsid, diff, sibling, and folders of models; comma-separated.")
-    ] = "gsid,diff,sibling",
+        str,
+        typer.Option(
+            help="Among gsid, verifier, gsid+verifier, diff, sibling, and folders of models; "
+            "comma-separated."
+        ),
+    ] = "gsid+verifier,gsid,verifier,diff,sibling",
     seeds: Annotated[str, typer.Option(help="Each draws other faults; comma-separated.")] = "0",
     scope: Annotated[
         list[str] | None,
@@ -142,21 +147,21 @@ def evaluate(
 
 
 def _detectors(methods: str, model: Path) -> "dict[str, Detector]":
+    from gsid_service.evaluate.verified import verified, verifier
     from gsid_service.score.rivals import diff, sibling
     from gsid_service.score.scorer import BadModel, load, use_cores
 
     use_cores(1)
-    known: dict[str, Detector] = {"diff": diff, "sibling": sibling}
+    known: dict[str, Detector] = {"diff": diff, "sibling": sibling, "verifier": verifier}
     found: dict[str, Detector] = {}
     for name in map(str.strip, methods.split(",")):
-        if name in known:
-            found[name] = known[name]
-            continue
-        folder = model if name == "gsid" else Path(name)
-        try:
-            found[name] = load(folder)
-        except BadModel as error:
-            refuse(f"--methods: {error}")
+        plain = name.removesuffix(VERIFIED)
+        if plain not in known:
+            try:
+                known[plain] = load(model if plain == "gsid" else Path(plain))
+            except BadModel as error:
+                refuse(f"--methods: {error}")
+        found[name] = known[plain] if plain == name else verified(known[plain])
     return found
 
 

@@ -1,0 +1,101 @@
+"""The verifier as a detector, alone or with the scores of another: a `Graph` in, `Scores` out.
+
+A graph holds all that it was assembled from, so the network is read back from it and diagnosed as
+the service does.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from gsid_service.diagnose import Limits, Observation, Reference, diagnose
+from gsid_service.records import Entity, Fact, Graph, Intents, Scores
+from gsid_service.schema import SCHEMA, Group
+from gsid_service.score.rivals import diff
+
+Detector = Callable[[Graph], Scores]
+UNDECIDED = 0.3  # of a value that changed, before its revert is tried
+NO_HURRY = Limits(seconds=60.0)
+
+
+def verified(detector: Detector, limits: Limits = NO_HURRY) -> Detector:
+    """A detector whose scores are the prior of the search for reverts."""
+
+    def judge(graph: Graph) -> Scores:
+        scores = detector(graph)
+        if graph.reference is None:
+            return scores
+        values = diagnose(read(graph), _first(scores, detector), limits).values
+        rows = {key: row for row, key in enumerate(scores.facts)}
+        columns = {name: column for column, name in enumerate(scores.parameters)}
+        probability = np.full_like(scores.probability, np.nan)
+        for value in values:
+            probability[rows[value.fact], columns[value.parameter]] = value.score
+        return replace(scores, method=f"{scores.method}+verifier", probability=probability)
+
+    return judge
+
+
+def verifier(graph: Graph) -> Scores:
+    """The search for reverts alone: every change is as suspicious as the next."""
+    return replace(_judge_changes(graph), method="verifier")
+
+
+def _undecided(graph: Graph) -> Scores:
+    changed = diff(graph)
+    return replace(changed, probability=UNDECIDED * changed.probability)
+
+
+_judge_changes = verified(_undecided)
+
+
+def _first(scores: Scores, detector: Detector) -> Detector:
+    """The detector, but for its first answer, which is known already."""
+    known = [scores]
+    return lambda graph: known.pop() if known else detector(graph)
+
+
+def read(graph: Graph) -> Observation:
+    """The network that a graph was assembled from; the data sets compare MED across all ASes."""
+    facts = _facts(graph, graph.features)
+    is_intent = [SCHEMA.fact[fact.predicate].group is Group.INTENT for fact in facts]
+    routing = [fact for fact, intent in zip(facts, is_intent, strict=True) if not intent]
+    intents = [fact for fact, intent in zip(facts, is_intent, strict=True) if intent]
+    entities = _entities(graph)
+    reference = None
+    if graph.reference is not None:
+        before = _facts(graph, graph.reference)[: len(routing)]
+        known = [
+            fact for fact in before if fact.params or not SCHEMA.fact[fact.predicate].parameters
+        ]
+        reference = Reference(entities, known, graph.exact)
+    return Observation(
+        entities, routing, Intents(tuple(intents)), reference, always_compare_med=True
+    )
+
+
+def _entities(graph: Graph) -> list[Entity]:
+    kinds = {kind.column: kind.name for kind in SCHEMA.entities}
+    columns = list(kinds)
+    chosen = np.argmax(graph.features[: len(graph.entities), columns], axis=1)
+    return [
+        Entity(name, kinds[columns[at]])
+        for name, at in zip(graph.entities, chosen.tolist(), strict=True)
+    ]
+
+
+def _facts(graph: Graph, table: np.ndarray) -> list[Fact]:
+    rows = table[len(graph.entities) :].astype(np.int64).tolist()
+    return [
+        Fact(
+            *key,
+            {
+                parameter.name: row[parameter.column]
+                for parameter in SCHEMA.fact[key.predicate].parameters
+                if row[parameter.column] >= 0
+            },
+            holds=bool(row[SCHEMA.HOLDS]),
+        )
+        for key, row in zip(graph.facts, rows, strict=True)
+    ]

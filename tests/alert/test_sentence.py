@@ -1,0 +1,102 @@
+"""The sentence of an alert says what is wrong, what it does and what to do."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from gsid_service.alert.sentence import sentence
+from gsid_service.records import (
+    Alert,
+    BrokenIntent,
+    Fact,
+    FactKey,
+    Move,
+    Restored,
+    Severity,
+    Status,
+)
+
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+NETWORK = "203.0.113.0/24"
+ALERT = Alert(
+    id="a1",
+    network="net",
+    fact=FactKey("bgp_route", ("AS65101@R3", NETWORK)),
+    parameter="local_pref",
+    status=Status.FIRING,
+    severity=Severity.MAJOR,
+    score=0.97,
+    observed=80,
+    expected=200,
+    snapshot_id="s1",
+    collector="rr1",
+    first_seen=NOW,
+    last_seen=NOW,
+)
+MOVED = tuple(Move(f"R{i}", NETWORK, "R3", "R4") for i in range(1, 8))
+FWD = tuple(BrokenIntent(Fact("fwd", (f"R{i}", NETWORK, "R3")), False) for i in range(1, 7))
+OTHER = Restored(FactKey("bgp_route", ("AS65102@R4", NETWORK)), "local_pref", 100)
+HEAD = f"local_pref on AS65101@R3 → {NETWORK} is 80, expected 200"
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        ({}, f"{HEAD}: no traffic moves"),
+        (
+            {"moved": MOVED, "broken_intents": FWD, "reverting_repairs": 6},
+            f"{HEAD}: R1, R2 and 5 more send traffic to R4; 6 fwd intents broken; "
+            "restoring 200 repairs all 6",
+        ),
+        (
+            {"moved": MOVED[:1], "broken_intents": FWD[:1], "reverting_repairs": 1},
+            f"{HEAD}: R1 sends traffic to R4; 1 fwd intent broken; restoring 200 repairs it",
+        ),
+        (
+            {"moved": (Move("R1", NETWORK, "R3", None),)},
+            f"{HEAD}: R1 has no way any more",
+        ),
+        (
+            {
+                "moved": (*MOVED[:2], Move("R9", NETWORK, "R3", "R8")),
+                "broken_intents": FWD[:2],
+                "reverting_repairs": 2,
+                "together": (OTHER,),
+            },
+            f"{HEAD}: R1 and R2 send traffic to R4, 1 other next hop moved; 2 fwd intents broken; "
+            f"restoring 200, with 100 on AS65102@R4 → {NETWORK}, repairs all 2",
+        ),
+        ({"verified": False}, f"{HEAD}: what it does was not verified for want of time"),
+        (
+            {"suggested": True},
+            f"{HEAD} (a suggestion: nobody approved a value): no traffic moves",
+        ),
+        (
+            {"expected": None},
+            f"local_pref on AS65101@R3 → {NETWORK} is 80, which is suspicious: no traffic moves",
+        ),
+    ],
+)
+def test_sentences(told: dict[str, object], text: str) -> None:
+    assert sentence(replace(ALERT, **told)) == text  # type: ignore[arg-type]
+
+
+def test_derived_intents_are_called_so() -> None:
+    derived = BrokenIntent(Fact("reachable", ("R1", NETWORK, "R3")), derived=True)
+    said = sentence(replace(ALERT, broken_intents=(derived,), reverting_repairs=1))
+    assert "1 derived reachable intent broken" in said
+
+
+def test_what_is_configured_but_not_in_operation() -> None:
+    odd = replace(
+        ALERT,
+        fact=FactKey("fwd", ("R1", NETWORK, "R4")),
+        parameter="next_hop",
+        observed="R4",
+        expected="R3",
+    )
+    assert sentence(odd) == (
+        f"R1 forwards {NETWORK} to R4, but what is configured leads to R3: "
+        "configured, but not in operation"
+    )
