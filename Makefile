@@ -34,6 +34,7 @@ test: $(READY) ## all tests
 bench: $(READY) ## measure, against what is named beside each figure
 	$(BIN)/gsid bench simulate
 	$(BIN)/gsid bench score
+	$(BIN)/gsid bench verify
 	$(BIN)/gsid bench serve
 
 results: $(READY) ## train and measure all that docs/results.md shows; hours, and goes on where it was

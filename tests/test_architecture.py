@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     # Beside the daemon.
     "evaluate": {"schema", "records", "ingest", "simulate", "assemble", "score", "diagnose"},
     "train": {"schema", "records", "simulate", "score", "evaluate"},
-    "bench": {"schema", "records", "ingest", "simulate", "assemble", "score", "evaluate"},
+    "bench": {"schema", "records", "ingest", "simulate", "assemble", "score", "verify", "evaluate"},
     "__main__": ANYTHING,
 }
 MAY_IMPORT_TORCH = {"score", "train", "evaluate", "bench"}

@@ -225,6 +225,12 @@ def bench_score(as_json: AsJson = False) -> None:
     _bench("score", as_json)
 
 
+@bench.command("verify")
+def bench_verify(as_json: AsJson = False) -> None:
+    """Proving what changed values break, against computing every state anew."""
+    _bench("verify", as_json)
+
+
 @bench.command("serve")
 def bench_serve(as_json: AsJson = False) -> None:
     """The service under load: acknowledgements, time to an alert, memory."""

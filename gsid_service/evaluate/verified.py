@@ -57,7 +57,10 @@ def _first(scores: Scores, detector: Detector) -> Detector:
 
 
 def read(graph: Graph) -> Observation:
-    """The network that a graph was assembled from; the data sets compare MED across all ASes."""
+    """The network that a graph was assembled from; the data sets compare MED across all ASes.
+
+    Whether a session was there before cannot be told: without a route, none makes a difference.
+    """
     facts = _facts(graph, graph.features)
     is_intent = [SCHEMA.fact[fact.predicate].group is Group.INTENT for fact in facts]
     routing = [fact for fact, intent in zip(facts, is_intent, strict=True) if not intent]
