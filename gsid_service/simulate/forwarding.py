@@ -110,27 +110,57 @@ def forward(plane: Plane, always_compare_med: bool = False) -> Forwarding:
     gateways = np.unique(plane.announced[:, 0])
     paths = ospf.shortest_paths(plane, gateways)
     selection = bgp.select(plane, paths, always_compare_med)
-    hops = next_hop(plane, paths, selection)
+    hops = next_hop(plane, paths, selection.route)
     return Forwarding(plane, paths, selection, hops, always_compare_med)
 
 
 def moved(before: Forwarding, after: Forwarding) -> list[tuple[int, int]]:
     """Every (network, router) whose next hops differ; both states have the same entities."""
-    differing = before.next_hop != after.next_hop
-    # Sets with the same lowest hop may still differ in the others.
-    suspects = np.argwhere(differing | _has_several(before) | _has_several(after))
+    if _is_alike(before, after):
+        suspects = _may_differ(before, after)
+    else:
+        # Sets with the same lowest hop may still differ in the others.
+        several = _has_several(before) | _has_several(after)
+        suspects = (before.next_hop != after.next_hop) | several
     return [
         (network, router)
-        for network, router in suspects.tolist()
+        for network, router in np.argwhere(suspects).tolist()
         if before.next_hops(network, router) != after.next_hops(network, router)
     ]
 
 
+def _is_alike(before: Forwarding, after: Forwarding) -> bool:
+    """Whether two states differ in values alone, so that links and routes have the same numbers."""
+    one, other = before.plane, after.plane
+    return (
+        np.array_equal(one.links, other.links)
+        and np.array_equal(one.announced, other.announced)
+        and np.array_equal(before.paths.gateways, after.paths.gateways)
+    )
+
+
+def _may_differ(before: Forwarding, after: Forwarding) -> BoolArray:
+    """[K, R]: where another route is chosen, or the ways to the gateway of the same one turned."""
+    route = after.selection.route
+    suspects: BoolArray = before.selection.route != route
+    gateway, link = np.nonzero(before.paths.on_path != after.paths.on_path)
+    if len(link):
+        turned = np.zeros(after.paths.cost.shape, dtype=np.bool_)  # [G, R]
+        turned[gateway, after.plane.links[link, 0]] = True
+        rows = np.searchsorted(after.paths.gateways, after.plane.announced[route, 0])
+        suspects |= turned[rows, np.arange(len(after.plane.routers))] & (route != bgp.NO_ROUTE)
+    one, other = before.selection.equal_peers, after.selection.equal_peers
+    for at in one.keys() | other.keys():
+        if one.get(at) != other.get(at):
+            suspects[at] = True
+    return suspects
+
+
 def _has_several(state: Forwarding) -> BoolArray:
     """[K, R]: whether a router has more than one next hop for a network."""
-    plane, paths = state.plane, state.paths
     several = np.zeros(state.next_hop.shape, dtype=np.bool_)
-    if len(plane.announced):
+    if len(state.plane.announced):
+        plane, paths = state.plane, state.paths
         ahead = np.zeros((len(paths.gateways), len(plane.links) + 1), dtype=np.int32)
         np.cumsum(paths.on_path, axis=1, out=ahead[:, 1:])
         hops = np.diff(ahead[:, plane.link_starts], axis=1)  # [G, R]
@@ -141,13 +171,13 @@ def _has_several(state: Forwarding) -> BoolArray:
     return several
 
 
-def next_hop(plane: Plane, paths: ospf.Paths, selection: bgp.Selection) -> IntArray:
-    """[K, R]: the hop that each router's selection leads to."""
+def next_hop(plane: Plane, paths: ospf.Paths, route: IntArray) -> IntArray:
+    """[K, R]: the hop that each router's selected route leads to."""
     if not len(plane.announced):
-        return np.full(selection.route.shape, ospf.NO_HOP, dtype=np.int64)
-    gateway = plane.announced[selection.route, 0]
-    peer = len(plane.routers) + plane.announced[selection.route, 1]
+        return np.full(route.shape, ospf.NO_HOP, dtype=np.int64)
+    gateway = plane.announced[route, 0]
+    peer = len(plane.routers) + plane.announced[route, 1]
     routers = np.arange(len(plane.routers))
     inside = paths.first_hop[np.searchsorted(paths.gateways, gateway), routers]
     hop = np.where(gateway == routers, peer, inside)
-    return np.where(selection.route == bgp.NO_ROUTE, ospf.NO_HOP, hop)
+    return np.where(route == bgp.NO_ROUTE, ospf.NO_HOP, hop)

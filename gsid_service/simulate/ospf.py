@@ -33,6 +33,47 @@ class Paths:
 
 def shortest_paths(plane: Plane, gateways: IntArray) -> Paths:
     """Costs and first hops of every router towards each of `gateways`; weights are directed."""
+    return _completed(plane, gateways, _costs(plane, gateways))
+
+
+def reweighted(before: Plane, after: Plane, paths: Paths, links: list[int]) -> Paths:
+    """The same paths with other weights on some links; only what these touch is searched anew."""
+    cost, changed = paths.cost.copy(), np.zeros(len(after.routers), dtype=np.bool_)
+    for link in links:
+        (start, end), weight = after.links[link], before.weights[link]
+        if after.weights[link] > weight:
+            # Whoever has a shortest path over the link may have to look for another.
+            (approach,) = _costs(before, np.array([start]))
+            over = approach + weight + paths.cost[:, [end]]
+            used = (over == paths.cost) & np.isfinite(over)
+            cost[used] = np.inf
+            changed |= used.any(axis=0)
+        changed[start] = True
+    _relax(after, cost, changed)
+    return _completed(after, paths.gateways, cost)
+
+
+def _relax(plane: Plane, cost: Cost, waiting: BoolArray) -> None:
+    """Lower the costs of the routers that wait, and of those behind them, until none can be."""
+    start, end = plane.links.T
+    while waiting.any():
+        tried = np.flatnonzero(waiting[start])  # links, in the order of their starts
+        routers, first = np.unique(start[tried], return_index=True)
+        if not len(routers):
+            return
+        onward = cost[:, end[tried]] + plane.weights[tried]
+        best = np.minimum.reduceat(onward, first, axis=1)  # [G, routers]
+        better = best < cost[:, routers]
+        cost[:, routers] = np.where(better, best, cost[:, routers])
+        improved = np.zeros_like(waiting)
+        improved[routers[better.any(axis=0)]] = True
+        # Every link has its other direction: whom a router reaches can reach it.
+        waiting = np.zeros_like(waiting)
+        waiting[end[improved[start]]] = True
+
+
+def _costs(plane: Plane, gateways: IntArray) -> Cost:
+    """[G, R]: from every router to each gateway."""
     routers, (start, end) = len(plane.routers), plane.links.T
     # Towards a gateway is from it on the reversed graph. Every link has its other direction, so
     # both graphs have the same rows; only the weights change places.
@@ -41,7 +82,13 @@ def shortest_paths(plane: Plane, gateways: IntArray) -> Paths:
         (plane.weights[turned].astype(np.float64), plane.links[:, 1], plane.link_starts),
         shape=(routers, routers),
     )
-    cost = dijkstra(reverse, indices=gateways).reshape(len(gateways), routers)
+    cost: Cost = dijkstra(reverse, indices=gateways).reshape(len(gateways), routers)
+    return cost
+
+
+def _completed(plane: Plane, gateways: IntArray, cost: Cost) -> Paths:
+    """Paths from their costs: the links on them, and the first hops."""
+    start, end = plane.links.T
     on_path = np.empty((len(gateways), len(start)), dtype=np.bool_)
     step = max(1, CHUNK // max(1, len(start)))
     for low in range(0, len(gateways), step):

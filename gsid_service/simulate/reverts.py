@@ -7,7 +7,7 @@ value; where none does, it says nothing.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import NamedTuple
 
@@ -30,7 +30,8 @@ class Trial(NamedTuple):
 
     revised: Revised
     moves: tuple[tuple[int, int], ...]  # network and router whose next hops change
-    repairs: tuple[int, ...]  # places in the bench's list of intents
+    asked: tuple[int, ...]  # intents about that traffic, as places in the bench's list
+    repairs: tuple[int, ...]
     breaks: tuple[int, ...]
 
 
@@ -79,15 +80,16 @@ class Bench:
                 return None
             revised = Revised(found.state, sorted({*revised.networks, *found.networks}))
         moves = moved(self.state, revised.state)
-        unsettled = (k for k in revised.networks if not revised.state.is_stable(k))
+        asked = self._asked(moves)
+        unsettled = [k for k in revised.networks if not revised.state.is_stable(k)]
         repairs, breaks = [], []
-        for place in self.about({*unsettled, *(network for network, _ in moves)}):
+        for place in sorted({*asked, *self.about(unsettled)}):
             holds = intents.satisfied(self.wanted[place], revised.state)
             if self.held[place] is False and holds is True:
                 repairs.append(place)
             elif self.held[place] is True and holds is False:
                 breaks.append(place)
-        return Trial(revised, tuple(moves), tuple(repairs), tuple(breaks))
+        return Trial(revised, tuple(moves), tuple(asked), tuple(repairs), tuple(breaks))
 
     def keep(self, trial: Trial) -> None:
         self.state, self._tried = trial.revised.state, {}
@@ -98,22 +100,21 @@ class Bench:
         """The places of the intents that speak of traffic to any of the networks."""
         return sorted({place for network in networks for place in self._about.get(network, ())})
 
-    def asked(self, trial: Trial) -> int:
-        """How many stated intents speak of traffic that passes a router where it would move."""
-        places, index = set(trial.moves), self.state.plane.network_index
-        count = 0
-        for place in self.about(network for network, _ in places):
-            if place >= self.stated:
-                break
-            source, networks = intents.traffic(self.wanted[place])
-            router = self.state.plane.router_index.get(source)
-            count += router is not None and any(
-                (index[network], hop) in places
-                for network in networks
-                if network in index
-                for hop in self.state.reached(index[network], router)
-            )
-        return count
+    def _asked(self, moves: Iterable[tuple[int, int]]) -> list[int]:
+        """The intents about traffic that passes a router where it would move; no other turns."""
+        moved_at: dict[int, set[int]] = defaultdict(set)
+        for network, router in moves:
+            moved_at[network].add(router)
+        return [place for place in self.about(moved_at) if self._passes(place, moved_at)]
+
+    def _passes(self, place: int, moved_at: Mapping[int, set[int]]) -> bool:
+        source, networks = intents.traffic(self.wanted[place])
+        router, index = self.state.plane.router_index.get(source), self.state.plane.network_index
+        return router is not None and any(
+            not moved_at[k].isdisjoint(self.state.reached(k, router))
+            for k in map(index.get, networks)
+            if k is not None and k in moved_at
+        )
 
 
 def reverts(
@@ -132,7 +133,7 @@ def reverts(
                 repairs=sum(place < bench.stated for place in trial.repairs),
                 breaks=sum(place < bench.stated for place in trial.breaks),
                 moves=len(trial.moves),
-                asked=bench.asked(trial),
+                asked=sum(place < bench.stated for place in trial.asked),
             )
     return found
 

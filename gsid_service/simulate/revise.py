@@ -81,7 +81,13 @@ def _reweighted(state: Forwarding, links: list[int], weight: int) -> Revised:
     touched = _touched(state, links, weight)
     paths = state.paths
     if touched.any():
-        anew = ospf.shortest_paths(plane, paths.gateways[touched])
+        old = ospf.Paths(
+            paths.gateways[touched],
+            paths.cost[touched],
+            paths.on_path[touched],
+            paths.first_hop[touched],
+        )
+        anew = ospf.reweighted(state.plane, plane, old, links)
         paths = ospf.Paths(
             paths.gateways,
             _overwritten(paths.cost, touched, anew.cost),
@@ -112,5 +118,6 @@ def _reselected(state: Forwarding, networks: list[int]) -> Revised:
     selection = bgp.reselect(
         state.plane, state.paths, state.always_compare_med, state.selection, networks
     )
-    hops = next_hop(state.plane, state.paths, selection)
+    hops = state.next_hop.copy()
+    hops[networks] = next_hop(state.plane, state.paths, selection.route[networks])
     return Revised(replace(state, selection=selection, next_hop=hops), networks)
