@@ -52,6 +52,7 @@ ALWAYS_COMPARE_MED = "always_compare_med"
 NEXT_HOP = "next_hop"  # the parameter of an alert about forwarding as it is reported
 SWEEP_STEPS = 20
 GIVE_WAY_SECONDS = 0.1
+CHECKS_AT_ONCE = 4  # each takes as long as a cycle, and they take turns with it
 PAUSE_SECONDS = 1.0  # before a database that does not answer is asked again
 
 
@@ -76,6 +77,7 @@ class Service:
         self._taken = 0  # snapshots that had come in when the last cycle ended
         self._wake = threading.Condition()
         self._stopping = False
+        self.checking = threading.BoundedSemaphore(CHECKS_AT_ONCE)
         self._thread = threading.Thread(target=self._run, name="cycle", daemon=True)
 
     # Starting and stopping
@@ -178,7 +180,7 @@ class Service:
             baseline, wanted = self._approved(network)
         with self.metrics.stage("diagnose"):
             diagnosis = self.diagnose(
-                _observation(network, merged, baseline, wanted), self._limits()
+                _observation(network, merged, baseline, wanted), self.limits()
             )
         for stage, seconds in diagnosis.seconds.items():
             self.metrics.cycle.labels(stage).observe(seconds)
@@ -193,13 +195,27 @@ class Service:
         """The newest state of all collectors, and the newest snapshot in it."""
         with self.database.read() as connection:
             newest = snapshots.newest(connection, name)
-            found = snapshots.chains(connection, name)
-            silent = self._known_silent[name] = self._silent(connection, name)
-            views = {c: self._view(connection, name, c, chain) for c, chain in found.items()}
+        views, silent = self.views(name)
+        self._known_silent[name] = silent
         for collector, view in views.items():
             at = view.observed_at.timestamp()
             self.metrics.last_snapshot.labels(name, collector).set(at)
         return newest, merge(views.values(), silent)
+
+    def views(self, name: str) -> tuple[dict[str, View], set[str]]:
+        """What each collector says of a network, and which of them are silent."""
+        with self.database.read() as connection:
+            found = snapshots.chains(connection, name)
+            silent = self._silent(connection, name)
+            views = {c: self._view(connection, name, c, chain) for c, chain in found.items()}
+        return views, silent
+
+    def observe(self, network: Network, merged: Merged) -> Observation:
+        """All that is known of a network in some state, for who asks beside the cycle."""
+        with self.database.read() as connection:
+            baseline = approvals.baseline(connection, network.name)
+            wanted = approvals.wanted(connection, network.name)
+        return _observation(network, merged, baseline, wanted)
 
     def _view(self, connection: Connection, name: str, collector: str, chain: Chain) -> View:
         """A collector's view; only what is new is read, unless something came out of order."""
@@ -298,7 +314,7 @@ class Service:
         state = forward(build(entities, facts), _compares_med(network))
         return intents.derive(state, self.settings.cycle.intents_at_most)
 
-    def _limits(self) -> Limits:
+    def limits(self) -> Limits:
         wanted = self.settings
         return Limits(wanted.alerts.open_score, wanted.alerts.close_score, wanted.verify.seconds)
 
@@ -309,7 +325,7 @@ class Service:
         with self.database.read() as connection:
             watched = alerts.slots(connection, name)
         found = {
-            (value.fact, value.parameter): _finding(name, value, diagnosis, merged)
+            (value.fact, value.parameter): finding(name, value, diagnosis, merged)
             for value in diagnosis.values
             if value.slot in diagnosis.proofs or value.slot in watched
         }
@@ -456,7 +472,7 @@ def _scores(diagnosis: Diagnosis, merged: Merged) -> list[Score]:
     ]
 
 
-def _finding(name: str, value: Judged, diagnosis: Diagnosis, merged: Merged) -> Finding:
+def finding(name: str, value: Judged, diagnosis: Diagnosis, merged: Merged) -> Finding:
     proof, source = diagnosis.proofs.get(value.slot, Proof()), merged.source[value.fact]
     return Finding(
         network=name,
