@@ -1,8 +1,10 @@
-"""Commands that speak to a running service: push, status, alerts, ack, baseline, intents."""
+"""Commands that speak to a running service, such as push, check, status and alerts."""
 
 import gzip
 import json
 import sys
+from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 from urllib.parse import quote
@@ -10,13 +12,21 @@ from urllib.parse import quote
 import httpx
 import typer
 
-from gsid_service.terminal import AsJson, print_json, print_rows, refuse, say
+from gsid_service.command import report
+from gsid_service.terminal import AsJson, named, print_json, print_rows, refuse, say
 
 Url = Annotated[str, typer.Option("--url", envvar="GSID_URL", help="Where the service is.")]
 Secret = Annotated[
     str | None, typer.Option("--token", envvar="GSID_TOKEN", help="From gsid token create.")
 ]
 Network = Annotated[str, typer.Argument(help="Name of the network.")]
+CandidateFile = Annotated[
+    Path, typer.Argument(help='A candidate snapshot, or {"changes": […]}; - for stdin.')
+]
+Of = Annotated[
+    str | None, typer.Option("--network", help="Of which network; by default the snapshot's.")
+]
+FOUND = 1  # the exit code where a check found something
 LOCAL = "http://127.0.0.1:8080"
 API = "/api/v1"
 PAGE = 1000
@@ -35,12 +45,81 @@ def push(
     rows = []
     for file in files:
         body = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
-        answer = _ask(
-            url, token, "POST", "/ingest", content=gzip.compress(body, 1), headers=headers
-        )
+        answer = _ask(url, token, "POST", "/ingest", **_packed(body))
         rows.append({"file": str(file)} | answer)
     print_rows(rows, as_json)
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    SARIF = "sarif"
+    JUNIT = "junit"
+
+
+def check(
+    file: CandidateFile,
+    network: Of = None,
+    form: Annotated[Format, typer.Option("--format", help="What to print.")] = Format.TABLE,
+    output: Annotated[
+        Path | None, typer.Option(help="Write it to this file; not for a table.")
+    ] = None,
+    url: Url = LOCAL,
+    token: Secret = None,
+) -> None:
+    """Say what a candidate would break and move, before it is there.
+
+    Exit 0: clean; 1: something new is wrong, or a stated intent would break; 2: bad input, or no
+    service.
+    """
+    if output is not None and form is Format.TABLE:
+        refuse("--output: choose --format json, sarif or junit with it")
+    body, name = _candidate(file, network)
+    answer = _ask(url, token, "POST", f"{API}/networks/{_segment(name)}/check", **_packed(body))
+    if form is Format.TABLE:
+        _print_check(answer)
+    else:
+        text = _reported(answer, form, file)
+        if output is None:
+            sys.stdout.write(text)
+        else:
+            output.write_text(text, encoding="utf-8")
+            say(report.headline(answer))
+    raise typer.Exit(0 if answer["verdict"] == "clean" else FOUND)
+
+
+def _candidate(file: Path, network: str | None) -> tuple[bytes, str]:
+    """The document, and the network that it is for."""
+    body = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        refuse(f"{file}: not JSON: {error}")
+    if network is None and isinstance(content, dict):
+        network = content.get("network")
+    if not isinstance(network, str):
+        refuse(f"--network: {file} does not say of which network it is")
+    return body, network
+
+
+def _packed(body: bytes) -> dict[str, Any]:
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    return {"content": gzip.compress(body, 1), "headers": headers}
+
+
+def _print_check(answer: dict[str, Any]) -> None:
+    say(report.headline(answer))
+    for rows in report.tables(answer).values():
+        if rows:
+            print_rows(rows, as_json=False)
+
+
+def _reported(answer: dict[str, Any], form: Format, file: Path) -> str:
+    if form is Format.JUNIT:
+        return report.junit(answer, file)
+    if form is Format.SARIF:
+        answer = report.sarif(answer, file, version("gsid-service"))
+    return json.dumps(answer, indent=1, ensure_ascii=False) + "\n"
 
 
 def status(url: Url = LOCAL, token: Secret = None, as_json: AsJson = False) -> None:
@@ -88,7 +167,7 @@ def alerts(
                 "severity": a["severity"],
                 "status": a["status"] + (" (flapping)" if a["flapping"] else ""),
                 "network": a["network"],
-                "value": f"{a['parameter']} of {_named(a['fact'])}",
+                "value": f"{a['parameter']} of {named(a['fact'])}",
                 "is": a["observed"],
                 "expected": a["expected"],
                 "score": a["score"],
@@ -150,7 +229,7 @@ def list_intents(
         return
     rows = [
         {
-            "intent": _named(i),
+            "intent": named(i),
             "holds": i["holds"],
             "source": i["source"],
         }
@@ -193,10 +272,6 @@ def _tell(answer: Any, sentence: str, as_json: bool) -> None:
         print_json(answer)
     else:
         say(sentence)
-
-
-def _named(fact: dict[str, Any]) -> str:
-    return f"{fact['predicate']}({', '.join(fact['args'])})"
 
 
 def _segment(name: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import uvicorn
+from structlog.testing import capture_logs
 
 from gsid_service.api import web
 from gsid_service.api.access import Gate
@@ -50,7 +51,9 @@ class Inside:
             settings, database, Here(Differs()), Metrics(), clock=lambda: self.now
         )
         self.service.inbox.start()
-        app = web.create(self.service, Gate(database, False), "0", lambda: Reloaded())
+        app = web.create(
+            self.service, Gate(database, False), "0", lambda: Reloaded(changed=[], restart=[])
+        )
         # Without its lifespan, which would start the cycle.
         config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off")
         self.server, listening = uvicorn.Server(config), socket.create_server(("127.0.0.1", 0))
@@ -97,8 +100,9 @@ class Inside:
 
 @contextmanager
 def inside(url: str) -> Iterator[Inside]:
-    opened = Inside(url)
-    try:
-        yield opened
-    finally:
-        opened.close()
+    with capture_logs():
+        opened = Inside(url)
+        try:
+            yield opened
+        finally:
+            opened.close()

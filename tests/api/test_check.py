@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from gsid_service.diagnose import Diagnosis, Limits, Observation
 from tests.api.inside import NET, NETWORK, Inside, inside
 from tests.flow.network import small
 
@@ -168,10 +169,10 @@ def test_ingest_goes_on_during_a_check(net: Inside) -> None:
     class Waiting:
         name = "waiting"
 
-        def __call__(self, *seen: Any) -> Any:
+        def __call__(self, seen: Observation, limits: Limits) -> Diagnosis:
             entered.set()
             leave.wait(20)
-            return diagnose(*seen)
+            return diagnose(seen, limits)
 
         def stop(self) -> None: ...
 
