@@ -32,6 +32,7 @@ for speak in (client.push, client.check, client.status, client.alerts, client.ac
     app.command()(speak)
 app.add_typer(client.baseline, name="baseline")
 app.add_typer(client.intents, name="intents")
+app.add_typer(client.change, name="change")
 
 SnapshotFile = Annotated[Path, typer.Argument(help="A snapshot (JSON), or - for standard input.")]
 

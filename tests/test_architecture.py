@@ -30,7 +30,7 @@ ALLOWED: dict[str, set[str]] = {
     "diagnose": {"schema", "records", "simulate", "assemble", "verify"},
     "apart": {"diagnose", "score"},
     "alert": {"schema", "records"},
-    "api": {"schema", "records", "store", "ingest", "alert", "app", "check"},
+    "api": {"schema", "records", "store", "ingest", "assemble", "alert", "app", "check"},
     "check": {
         "records",
         "ingest",

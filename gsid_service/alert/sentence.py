@@ -13,7 +13,8 @@ NAMED = 2  # routers that a sentence names; the others are counted
 def sentence(alert: Alert | Finding) -> str:
     if alert.fact.predicate == FWD.name:
         return _not_in_operation(alert)
-    parts = [f"{alert.parameter} on {place(alert.fact)} is {alert.observed}{_expected(alert)}"]
+    expected = f"{_expected(alert)}{_announced(alert)}"
+    parts = [f"{alert.parameter} on {place(alert.fact)} is {alert.observed}{expected}"]
     told = [*_leaving(alert.moved), *_breaking(alert.broken_intents), *_mending(alert)]
     if not alert.verified:
         told = ["what it does was not verified for want of time"]
@@ -31,6 +32,14 @@ def _expected(alert: Alert | Finding) -> str:
         return ", which is suspicious"
     doubt = " (a suggestion: nobody approved a value)" if alert.suggested else ""
     return f", expected {alert.expected}{doubt}"
+
+
+def _announced(alert: Alert | Finding) -> str:
+    change = alert.under_way
+    if change is None:
+        return ""
+    named = f"{change.ticket} ({change.change})"
+    return f" as {named} announces" if change.announced else f", which {named} does not announce"
 
 
 def _leaving(moved: Iterable[Move]) -> Iterable[str]:

@@ -13,7 +13,7 @@ from gsid_service.api.ingest import body_of, component, refused
 from gsid_service.api.networks import WRITE, Name, known, service_of
 from gsid_service.api.problems import Problem, answers
 from gsid_service.app import Service
-from gsid_service.ingest.candidate import WireChanges, parse_candidate
+from gsid_service.ingest.candidate import WireAnnouncement, WireChanges, parse_candidate
 from gsid_service.ingest.wire import InvalidSnapshot
 
 router = APIRouter(prefix="/networks", tags=["check"])
@@ -23,7 +23,8 @@ CANDIDATE = {"anyOf": [{"$ref": f"#/components/schemas/{n}"} for n in ("Changes"
 
 
 def components() -> dict[str, Any]:
-    return component("Changes", WireChanges.model_json_schema())
+    announcement = component("Announcement", WireAnnouncement.model_json_schema())
+    return announcement | component("Changes", WireChanges.model_json_schema())
 
 
 def taking(schema: dict[str, Any]) -> dict[str, Any]:

@@ -6,12 +6,13 @@ from typing import Any, Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gsid_service.alert.changes import summary
 from gsid_service.alert.decide import Finding
 from gsid_service.alert.sentence import sentence
 from gsid_service.api.text import Text
 from gsid_service.check import Checked
 from gsid_service.ingest.wire import WireFact
-from gsid_service.records import Alert, BrokenIntent, Fact, FactKey
+from gsid_service.records import Alert, BrokenIntent, Change, Fact, FactKey
 from gsid_service.schema import BGP_ROUTE, FWD, LOCAL_PREF, REACHABLE
 from gsid_service.store.approvals import Approval
 from gsid_service.store.networks import Network
@@ -155,7 +156,7 @@ class GraphDocument(BaseModel):
     facts: list[GraphFact]
 
 
-class Change(BaseModel):
+class Difference(BaseModel):
     """How one fact differs between two states."""
 
     fact: FactRef
@@ -210,6 +211,7 @@ class ApprovalDocument(BaseModel):
     approved_by: str = Field(examples=["noc"])
     provisional: bool
     snapshot_id: str = Field(examples=["s1042"])
+    ticket: str | None = Field(description="Of the announced change that it comes from.")
 
     @classmethod
     def of(cls, approval: Approval) -> "ApprovalDocument":
@@ -219,6 +221,7 @@ class ApprovalDocument(BaseModel):
             approved_by=approval.approved_by,
             provisional=approval.provisional,
             snapshot_id=f"s{approval.snapshot}",
+            ticket=approval.ticket,
         )
 
 
@@ -309,6 +312,10 @@ class AlertDocument(FindingDocument):
     status: Literal["firing", "acknowledged", "silenced", "resolved"]
     snapshot_id: str = Field(examples=["s1042"])
     collector: str = Field(examples=["rr1"])
+    change: str | None = Field(
+        description="The announced change in whose window it opened, or whose value it is.",
+        examples=[None],
+    )
     flapping: bool
     verdict: Literal["true", "false"] | None
     first_seen: datetime
@@ -321,6 +328,7 @@ class AlertDocument(FindingDocument):
         return cls.of(
             alert,
             status=alert.status.value,
+            change=alert.under_way.change if alert.under_way else None,
             events=[EventDocument(**event._asdict()) for event in alert.events],
             **{name: getattr(alert, name) for name in (*plain, "first_seen", "last_seen")},
         )
@@ -354,6 +362,67 @@ class CheckDocument(BaseModel):
             moved=[MoveDocument(**move._asdict()) for move in checked.moved],
             undetermined=checked.undetermined,
         )
+
+
+class StepDocument(BaseModel):
+    """One announced value; without a parameter, whether the fact is there: 0 or 1."""
+
+    fact: FactRef
+    parameter: str | None = Field(examples=[LOCAL_PREF.name])
+    before: int | None = Field(description="When it was announced.", examples=[200])
+    announced: int = Field(examples=[80])
+    observed: int | None = Field(description="As last seen in the window.", examples=[200])
+    applied: bool
+
+
+class ChangeDocument(BaseModel):
+    """A meant change, and how far it is."""
+
+    id: str = Field(examples=["c3"])
+    network: str = Field(examples=[NETWORK])
+    status: Literal["pending", "applying", "applied", "partly applied", "not applied", "cancelled"]
+    summary: str = Field(examples=["1 of 2 applied: med on AS65101@R3 → … is 0, announced 10"])
+    ticket: str = Field(examples=["CHG-1042"])
+    author: str = Field(examples=["ann"])
+    comment: str = Field(examples=["maintenance of R3"])
+    begins_at: datetime
+    ends_at: datetime
+    announced_at: datetime
+    announced_by: str = Field(examples=["noc"])
+    closed_at: datetime | None = Field(description="When it was over, or cancelled.")
+    cancelled_by: str | None = Field(examples=[None])
+    values: list[StepDocument]
+
+    @classmethod
+    def of(cls, change: Change, **more: Any) -> Self:
+        plain = ("id", "network", "ticket", "author", "comment", "begins_at", "ends_at")
+        more |= {name: getattr(change, name) for name in plain}
+        more |= {name: getattr(change, name) for name in ("announced_at", "announced_by")}
+        seen = change.observed or (None,) * len(change.steps)
+        return cls(
+            status=change.status.value,
+            summary=summary(change),
+            closed_at=change.closed_at,
+            cancelled_by=change.cancelled_by,
+            values=[
+                StepDocument(
+                    fact=FactRef.of(step.fact),
+                    parameter=step.parameter,
+                    before=step.before,
+                    announced=step.after,
+                    observed=observed,
+                    applied=observed == step.after,
+                )
+                for step, observed in zip(change.steps, seen, strict=True)
+            ],
+            **more,
+        )
+
+
+class AnnouncedDocument(ChangeDocument):
+    """An announced change, with what the check found."""
+
+    check: CheckDocument
 
 
 class Note(BaseModel):

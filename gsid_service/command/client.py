@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import re
 import sys
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
@@ -26,12 +28,14 @@ CandidateFile = Annotated[
 Of = Annotated[
     str | None, typer.Option("--network", help="Of which network; by default the snapshot's.")
 ]
+UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 FOUND = 1  # the exit code where a check found something
 LOCAL = "http://127.0.0.1:8080"
 API = "/api/v1"
 PAGE = 1000
 
 baseline = typer.Typer(help="What the operator approved.", no_args_is_help=True)
+change = typer.Typer(help="Changes that are meant, announced before.", no_args_is_help=True)
 intents = typer.Typer(help="What is wanted of a network.", no_args_is_help=True)
 
 
@@ -265,6 +269,94 @@ def derive_intents(
     done = _ask(url, token, "POST", f"{API}/networks/{_segment(network)}/intents/derive")
     said = f"{network} has {done['stated']} stated and {done['derived']} derived intents"
     _tell(done, said, as_json)
+
+
+@change.command("announce")
+def announce(
+    file: CandidateFile,
+    ticket: Annotated[str, typer.Option(help="What it is filed under, as in CHG-1042.")],
+    network: Of = None,
+    window: Annotated[
+        str | None, typer.Option(help="START/END, as in 2026-11-15T22:00:00Z/2026-11-16T00:00:00Z.")
+    ] = None,
+    lasting: Annotated[
+        str | None, typer.Option("--for", help="From now on for so long, as in 90m, 2h or 1d.")
+    ] = None,
+    author: Annotated[
+        str | None, typer.Option(help="Who stands for it; by default whose token it is.")
+    ] = None,
+    comment: Annotated[str, typer.Option(help="Something to say with it.")] = "",
+    url: Url = LOCAL,
+    token: Secret = None,
+    as_json: AsJson = False,
+) -> None:
+    """Announce a meant change; it is checked at once, and kept whatever the check finds."""
+    body, name = _candidate(file, network)
+    content = json.loads(body)
+    wanted = {"ticket": ticket, "comment": comment} | _window(window, lasting)
+    wanted |= {"changes": content["changes"]} if "changes" in content else {"candidate": content}
+    if author is not None:
+        wanted["author"] = author
+    path = f"{API}/networks/{_segment(name)}/changes"
+    done = _ask(url, token, "POST", path, **_packed(json.dumps(wanted).encode()))
+    if not as_json:
+        _print_check(done["check"])
+    said = f"{done['id']} is announced from {done['begins_at']} to {done['ends_at']}"
+    _tell(done, said, as_json)
+
+
+def _window(window: str | None, lasting: str | None) -> dict[str, str]:
+    if (window is None) == (lasting is None):
+        refuse("--window: either --window START/END or --for HOW LONG")
+    if window is not None:
+        begins_at, slash, ends_at = window.partition("/")
+        if not slash:
+            refuse(f"--window: {window!r} is not START/END")
+        return {"begins_at": begins_at, "ends_at": ends_at}
+    found = re.fullmatch(r"([1-9]\d{0,5})([mhd])", lasting or "")
+    if found is None:
+        refuse(f"--for: {lasting!r} is not as in 90m, 2h or 1d")
+    length = timedelta(**{UNITS[found[2]]: int(found[1])})
+    return {"ends_at": (datetime.now(UTC) + length).isoformat()}
+
+
+@change.command("list")
+def list_changes(
+    network: Of = None,
+    everything: Annotated[bool, typer.Option("--all", help="Those that are over, too.")] = False,
+    url: Url = LOCAL,
+    token: Secret = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the announced changes."""
+    found = [c for c in _changes(url, token, network) if everything or c["closed_at"] is None]
+    if as_json:
+        print_json(found)
+        return
+    shown = ("id", "network", "ticket", "author", "status", "begins_at", "ends_at", "summary")
+    print_rows([{name: c[name] for name in shown} for c in found], as_json=False)
+
+
+@change.command("cancel")
+def cancel(
+    change_id: Annotated[str, typer.Argument(help="Its id, as in c3.")],
+    network: Of = None,
+    url: Url = LOCAL,
+    token: Secret = None,
+    as_json: AsJson = False,
+) -> None:
+    """Cancel a change: what it announced is expected no longer."""
+    names = [c["network"] for c in _changes(url, token, network) if c["id"] == change_id]
+    if not names:
+        refuse(f"CHANGE_ID: there is no change {change_id!r}")
+    path = f"{API}/networks/{_segment(names[0])}/changes/{_segment(change_id)}"
+    _tell(_ask(url, token, "DELETE", path), f"{change_id} is cancelled", as_json)
+
+
+def _changes(url: str, token: str | None, network: str | None) -> list[Any]:
+    """The changes of one network, or of all."""
+    names = [network] if network else [n["name"] for n in _all(url, token, f"{API}/networks")]
+    return [c for n in names for c in _all(url, token, f"{API}/networks/{_segment(n)}/changes")]
 
 
 def _tell(answer: Any, sentence: str, as_json: bool) -> None:
