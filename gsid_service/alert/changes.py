@@ -47,7 +47,8 @@ def steps(before: Facts, after: Facts, schema: Schema = SCHEMA) -> tuple[Step, .
         old, new, kind = before.get(key), after.get(key), schema.fact[key.predicate]
         if old == new or kind.group is not Group.ROUTING:
             continue
-        for parameter in (None, *(p.name for p in kind.parameters)):
+        given = {**(old.params if old else {}), **(new.params if new else {})}
+        for parameter in (None, *given):
             was, will = value_of(old, parameter, schema), value_of(new, parameter, schema)
             if will is not None and was != will:
                 found.append(Step(key, parameter, was, will))

@@ -1,6 +1,7 @@
 """The life of an announced change, through the real application on both databases."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from gsid_service.diagnose import Here
+from gsid_service.records import Graph, Scores
+from gsid_service.score.rivals import diff
 from tests.api.inside import NET, NETWORK, Inside, inside
 from tests.flow.network import small
 
@@ -107,6 +111,21 @@ def test_neither_old_nor_new_alerts_with_the_announced_value(net: Inside) -> Non
     assert "is 60, expected 50 as CHG-7 (c1) announces" in alert["summary"]
     net.see(local_pref=50)
     assert net.alerts() == []
+
+
+def test_what_contradicts_the_announcement_needs_no_detector(net: Inside) -> None:
+    class Blind:
+        name = "blind"
+
+        def __call__(self, graph: Graph) -> Scores:
+            found = diff(graph)
+            return replace(found, probability=found.probability * 0)
+
+    net.service.diagnose = Here(Blind())
+    announced(net, local_pref=50)
+    net.see(local_pref=150)
+    (alert,) = net.alerts()
+    assert (alert["severity"], alert["expected"], alert["score"]) == ("critical", 50, 1)
 
 
 def test_what_was_not_announced_is_told_apart(net: Inside) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +104,56 @@ def test_no_file_and_no_service_are_2(tmp_path: Path) -> None:
     done = gsid("check", str(file), "--network", NET, "--url", nowhere)
     assert done.returncode == 2
     assert f"{nowhere} does not answer" in done.stderr
+
+
+def test_the_life_of_a_change_from_the_command_line(net: Inside, tmp_path: Path) -> None:
+    net.now = datetime.now(UTC)  # `--for` counts from the time of whoever types it
+    file = wanted(tmp_path, 50)
+    asked = ("change", "announce", file, "--network", NET, "--ticket", "CHG-7")
+    done = run(net, *asked, "--for", "2h", "--author", "ann", "--comment", "R3 is drained")
+    assert done.exit_code == 0, done.output
+    assert "c1 is announced from" in done.stderr
+    assert "is 50, expected 200" in done.stdout
+    window = "2036-11-15T22:00:00Z/2036-11-16T00:00:00Z"
+    done = run(net, *asked, "--window", window, "--json")
+    assert json.loads(done.stdout)["begins_at"] == "2036-11-15T22:00:00Z"
+    assert "CHG-7\tann\tpending" in run(net, "change", "list").stdout
+    done = run(net, "change", "cancel", "c1")
+    assert (done.exit_code, "c1 is cancelled" in done.stderr) == (0, True)
+    assert [c["id"] for c in json.loads(run(net, "change", "list", "--json").stdout)] == ["c2"]
+    every = json.loads(run(net, "change", "list", "--all", "--network", NET, "--json").stdout)
+    assert [(c["id"], c["status"]) for c in every] == [("c2", "pending"), ("c1", "cancelled")]
+
+
+def test_a_snapshot_is_announced_as_a_candidate(net: Inside) -> None:
+    body = json.dumps(small(NET, local_pref=50))
+    window = "2036-11-15T22:00:00Z/2036-11-16T00:00:00Z"
+    given = ("change", "announce", "-", "--ticket", "T", "--window", window, "--json")
+    answer = json.loads(run(net, *given, stdin=body).stdout)
+    assert [v["announced"] for v in answer["values"]] == [50]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "--window"),
+        (("--for", "2h", "--window", "a/b"), "--window"),
+        (("--window", "2036-11-15T22:00:00Z"), "START/END"),
+        (("--window", "now/later"), "begins_at"),
+        (("--for", "2 hours"), "--for"),
+        (("--for", "0h"), "--for"),
+    ],
+)
+def test_a_bad_window_is_2_and_names_it(
+    net: Inside, tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    file = wanted(tmp_path, 50)
+    asked = ("change", "announce", file, "--network", NET, "--ticket", "T")
+    done = run(net, *asked, *options)
+    assert done.exit_code == 2, done.output
+    assert said in done.stderr
+
+
+def test_a_change_that_is_not_there_is_2(net: Inside) -> None:
+    done = run(net, "change", "cancel", "c9")
+    assert (done.exit_code, "c9" in done.stderr) == (2, True)
