@@ -264,20 +264,18 @@ class Service:
 
     def _followed(self, name: str, merged: Merged) -> tuple[list[Change], list[Change]]:
         """The changes that are under way, as far as each is, and those to be closed."""
-        now, patience = self.clock(), self._patience()
+        now, seen = self.clock(), by_key(merged.facts)
         with self.database.read() as connection:
             known = changes.unclosed(connection, name)
-            heard = snapshots.last_heard(connection, name)
-        seen = by_key(merged.facts)
-        after = [followed(change, seen, heard, now, patience) for change in known]
-        fresh = [c for c, before in zip(after, known, strict=True) if c != before]
-        if any(change.closed_at is None for change in fresh):
+            heard = snapshots.last_heard(connection, name) if known else {}
+        after = [followed(change, seen, heard, now, self._patience()) for change in known]
+        under_way = [change for change in after if is_under_way(change, now)]
+        fresh = [change for change in under_way if change not in known]
+        if fresh:
             with self.database.write() as connection:
                 for change in fresh:
-                    if change.closed_at is None:
-                        changes.save(connection, change)
-        closing = [change for change in after if change.closed_at is not None]
-        return [change for change in after if is_under_way(change, now)], closing
+                    changes.save(connection, change)
+        return under_way, [change for change in after if change.closed_at is not None]
 
     def _close(
         self,

@@ -21,6 +21,7 @@ from gsid_service.diagnose import Here
 from gsid_service.metrics import Metrics
 from gsid_service.records import Graph, Scores
 from gsid_service.score.rivals import diff
+from gsid_service.store import tokens
 from gsid_service.store.database import connect
 from tests.flow.network import BEGIN, small
 
@@ -72,6 +73,14 @@ class Inside:
     def restart(self) -> None:
         self.close()
         self.start()
+
+    def caller(self, role: str, *networks: str) -> httpx.Client:
+        """A client with a token; from now on everybody needs one."""
+        with self.service.database.write() as connection:
+            name = f"{role} {networks}"
+            secret = tokens.create(connection, name, role, networks, self.now)
+        headers = {"Authorization": f"Bearer {secret}"}
+        return httpx.Client(base_url=self.address, headers=headers, timeout=30)
 
     def later(self, **by: float) -> datetime:
         self.now += timedelta(**by)

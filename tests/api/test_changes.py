@@ -289,3 +289,57 @@ def test_bad_input_names_the_field(net: Inside, wrong: dict[str, Any], field: st
 def test_what_is_not_there_is_not_found(net: Inside, odd: str) -> None:
     assert net.client.get(f"{NETWORK}/changes/{odd}").status_code == 404
     assert net.client.delete(f"{NETWORK}/changes/{odd}").status_code == 404
+
+
+def test_who_may_check_announce_and_cancel(net: Inside) -> None:
+    """A reader may check, since nothing is kept; only an operator may announce."""
+    body = announcement(net, local_pref=50)
+    wanted = {"changes": body["changes"]}
+    for role, networks, answers in (
+        ("read", (), (200, 403, 403)),
+        ("operate", (), (200, 201, 200)),
+        ("ingest", (), (403, 403, 403)),
+        ("operate", ("other",), (403, 403, 403)),
+    ):
+        with net.caller(role, *networks) as client:
+            told = (
+                client.post(f"{NETWORK}/check", json=wanted),
+                client.post(f"{NETWORK}/changes", json=body),
+                client.delete(f"{NETWORK}/changes/c1"),
+            )
+            assert tuple(answer.status_code for answer in told) == answers
+    for path in ("check", "changes"):
+        assert net.client.post(f"{NETWORK}/{path}", json=body).status_code == 401
+
+
+def test_the_caller_is_the_author_where_none_is_named(net: Inside) -> None:
+    body = announcement(net, local_pref=50)
+    body.pop("author")
+    with net.caller("operate") as client:
+        done = client.post(f"{NETWORK}/changes", json=body).json()
+    assert done["author"] == done["announced_by"] == "operate ()"
+
+
+def test_an_operator_who_approves_meanwhile_comes_first(
+    net: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The approval of what was applied never takes the place of a newer one."""
+    announced(net, local_pref=50)
+    net.see(local_pref=50)
+    net.later(hours=2)
+    derive, turns = net.service.derive, iter([True])
+
+    def interrupted(*state: Any) -> Any:
+        if next(turns, False):
+            net.client.put(f"{NETWORK}/baseline", json={"now": True}).raise_for_status()
+        return derive(*state)
+
+    monkeypatch.setattr(net.service, "derive", interrupted)
+    net.see(local_pref=50)
+    tickets = [a["ticket"] for a in net.get("/baseline/history")["items"]]
+    assert tickets == [None, None]
+    net.cycle()
+    assert status(net) == ("applied", "1 of 1 applied")
+    assert net.get("/changes/c1")["closed_at"] is not None
+    assert len(net.get("/baseline/history")["items"]) == 2
+    assert net.alerts() == []
