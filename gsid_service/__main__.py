@@ -28,10 +28,11 @@ app.add_typer(daemon.token, name="token")
 for study in (research.train, research.evaluate, research.study):
     app.command()(study)
 app.add_typer(research.bench, name="bench")
-for speak in (client.push, client.status, client.alerts, client.ack):
+for speak in (client.push, client.check, client.status, client.alerts, client.ack):
     app.command()(speak)
 app.add_typer(client.baseline, name="baseline")
 app.add_typer(client.intents, name="intents")
+app.add_typer(client.change, name="change")
 
 SnapshotFile = Annotated[Path, typer.Argument(help="A snapshot (JSON), or - for standard input.")]
 

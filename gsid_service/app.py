@@ -17,6 +17,15 @@ import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
+from gsid_service.alert.changes import (
+    accepted,
+    by_key,
+    expected,
+    followed,
+    is_over,
+    is_under_way,
+    marked,
+)
 from gsid_service.alert.decide import Finding, Rules, decide
 from gsid_service.assemble.merge import Merged, View, extend, fitting, merge
 from gsid_service.config import Settings
@@ -26,6 +35,7 @@ from gsid_service.ingest.wire import parse_snapshot
 from gsid_service.metrics import Metrics
 from gsid_service.records import (
     Alert,
+    Change,
     Entity,
     Fact,
     FactKey,
@@ -38,7 +48,7 @@ from gsid_service.schema import FWD
 from gsid_service.simulate import intents
 from gsid_service.simulate.forwarding import forward
 from gsid_service.simulate.plane import build
-from gsid_service.store import alerts, approvals, networks, retention, scores, snapshots
+from gsid_service.store import alerts, approvals, changes, networks, retention, scores, snapshots
 from gsid_service.store.approvals import Approval, Baseline
 from gsid_service.store.database import Database
 from gsid_service.store.networks import Network
@@ -52,6 +62,7 @@ ALWAYS_COMPARE_MED = "always_compare_med"
 NEXT_HOP = "next_hop"  # the parameter of an alert about forwarding as it is reported
 SWEEP_STEPS = 20
 GIVE_WAY_SECONDS = 0.1
+CHECKS_AT_ONCE = 4  # each takes as long as a cycle, and they take turns with it
 PAUSE_SECONDS = 1.0  # before a database that does not answer is asked again
 
 
@@ -76,6 +87,7 @@ class Service:
         self._taken = 0  # snapshots that had come in when the last cycle ended
         self._wake = threading.Condition()
         self._stopping = False
+        self.checking = threading.BoundedSemaphore(CHECKS_AT_ONCE)
         self._thread = threading.Thread(target=self._run, name="cycle", daemon=True)
 
     # Starting and stopping
@@ -176,15 +188,18 @@ class Service:
         with self.metrics.stage("merge"):
             newest, merged = self.merged(network.name)
             baseline, wanted = self._approved(network)
+            under_way, closing = self._followed(network.name, merged)
+            for change in closing:
+                baseline, wanted = self._close(network, newest, merged, baseline, wanted, change)
+            seen = self._observation(network, merged, baseline, wanted, under_way)
         with self.metrics.stage("diagnose"):
-            diagnosis = self.diagnose(
-                _observation(network, merged, baseline, wanted), self._limits()
-            )
+            diagnosis = self.diagnose(seen, self.limits())
         for stage, seconds in diagnosis.seconds.items():
             self.metrics.cycle.labels(stage).observe(seconds)
         with self.metrics.stage("save"):
             scored = _scores(diagnosis, merged)
-            findings = self._findings(network.name, diagnosis, merged)
+            found = self._findings(network.name, diagnosis, merged)
+            findings = marked(found, seen.contradicted, under_way)
             summary = _summary(merged, wanted, diagnosis, baseline)
             after = self._save(network, newest, scored, findings, summary)
         self._publish(network.name, merged, scored, after, summary)
@@ -193,13 +208,110 @@ class Service:
         """The newest state of all collectors, and the newest snapshot in it."""
         with self.database.read() as connection:
             newest = snapshots.newest(connection, name)
-            found = snapshots.chains(connection, name)
-            silent = self._known_silent[name] = self._silent(connection, name)
-            views = {c: self._view(connection, name, c, chain) for c, chain in found.items()}
+        views, silent = self.views(name)
+        self._known_silent[name] = silent
         for collector, view in views.items():
             at = view.observed_at.timestamp()
             self.metrics.last_snapshot.labels(name, collector).set(at)
         return newest, merge(views.values(), silent)
+
+    def views(self, name: str) -> tuple[dict[str, View], set[str]]:
+        """What each collector says of a network, and which of them are silent."""
+        with self.database.read() as connection:
+            found = snapshots.chains(connection, name)
+            silent = self._silent(connection, name)
+            views = {c: self._view(connection, name, c, chain) for c, chain in found.items()}
+        return views, silent
+
+    def observe(self, network: Network, merged: Merged) -> Observation:
+        """All that is known of a network in some state, for who asks beside the cycle."""
+        with self.database.read() as connection:
+            baseline = approvals.baseline(connection, network.name)
+            wanted = approvals.wanted(connection, network.name)
+            known = changes.unclosed(connection, network.name)
+        under_way = [change for change in known if is_under_way(change, self.clock())]
+        return self._observation(network, merged, baseline, wanted, under_way)
+
+    def _observation(
+        self,
+        network: Network,
+        merged: Merged,
+        baseline: Baseline | None,
+        wanted: Intents,
+        under_way: Sequence[Change],
+    ) -> Observation:
+        """What is seen, and what is expected of it while changes are under way."""
+        reference, contradicted = None, frozenset[tuple[FactKey, str]]()
+        if baseline is not None:
+            facts, entities = baseline.facts, baseline.entities
+            if under_way:
+                facts, contradicted = expected(facts, by_key(merged.facts), under_way)
+                entities = _joined(baseline, merged)
+            if facts != baseline.facts:
+                wanted = wanted._replace(derived=self.derive(network, entities, facts))
+            reference = Reference(entities, facts)
+        return Observation(
+            merged.entities,
+            merged.facts,
+            wanted,
+            reference,
+            frozenset(merged.stale),
+            _compares_med(network),
+            contradicted,
+        )
+
+    # Announced changes
+
+    def _followed(self, name: str, merged: Merged) -> tuple[list[Change], list[Change]]:
+        """The changes that are under way, as far as each is, and those to be closed."""
+        now, seen = self.clock(), by_key(merged.facts)
+        with self.database.read() as connection:
+            known = changes.unclosed(connection, name)
+            heard = snapshots.last_heard(connection, name) if known else {}
+        after = [followed(change, seen, heard, now, self._patience()) for change in known]
+        under_way = [change for change in after if is_under_way(change, now)]
+        fresh = [change for change in under_way if change not in known]
+        if fresh:
+            with self.database.write() as connection:
+                for change in fresh:
+                    changes.save(connection, change)
+        return under_way, [change for change in after if change.closed_at is not None]
+
+    def _close(
+        self,
+        network: Network,
+        newest: int,
+        merged: Merged,
+        baseline: Baseline | None,
+        wanted: Intents,
+        change: Change,
+    ) -> tuple[Baseline | None, Intents]:
+        """End a change: what was applied of it is approved by its author, and nothing else."""
+        name, now, derived = network.name, self.clock(), wanted.derived
+        facts = accepted(baseline.facts, by_key(merged.facts), change) if baseline else ()
+        if baseline and facts != baseline.facts:
+            derived = self.derive(network, _joined(baseline, merged), facts)
+        with self.database.write() as connection:
+            networks.find(connection, name, to_change=True)
+            wanted = approvals.wanted(connection, name)
+            if approvals.newest(connection, name) != (baseline.approval.number if baseline else 0):
+                return approvals.baseline(connection, name), wanted  # closed in the next round
+            if not changes.save(connection, change) or not baseline or facts == baseline.facts:
+                return baseline, wanted
+            before, wanted = baseline.approval, wanted._replace(derived=derived)
+            baseline = approvals.approve(
+                connection,
+                *(name, _joined(baseline, merged), facts, now, change.author),
+                provisional=before.provisional,
+                snapshot=newest,
+                collectors=before.collectors,
+                ticket=change.ticket,
+            )
+            approvals.want(connection, name, wanted, now, change.author)
+        return baseline, wanted
+
+    def _patience(self) -> timedelta:
+        return timedelta(seconds=self.settings.cycle.stale_seconds)
 
     def _view(self, connection: Connection, name: str, collector: str, chain: Chain) -> View:
         """A collector's view; only what is new is read, unless something came out of order."""
@@ -298,7 +410,7 @@ class Service:
         state = forward(build(entities, facts), _compares_med(network))
         return intents.derive(state, self.settings.cycle.intents_at_most)
 
-    def _limits(self) -> Limits:
+    def limits(self) -> Limits:
         wanted = self.settings
         return Limits(wanted.alerts.open_score, wanted.alerts.close_score, wanted.verify.seconds)
 
@@ -309,7 +421,7 @@ class Service:
         with self.database.read() as connection:
             watched = alerts.slots(connection, name)
         found = {
-            (value.fact, value.parameter): _finding(name, value, diagnosis, merged)
+            (value.fact, value.parameter): finding(name, value, diagnosis, merged)
             for value in diagnosis.values
             if value.slot in diagnosis.proofs or value.slot in watched
         }
@@ -385,17 +497,30 @@ class Service:
     # What time alone asks for
 
     def _sweep(self) -> None:
-        """Look for collectors that fell silent or came back, and forget what is too old."""
+        """Look for collectors that fell silent or came back and for windows that begin or end, and
+        forget what is too old."""
         with self.database.read() as connection:
             names = networks.names(connection)
             silent = {name: self._silent(connection, name) for name in names}
+            turning = {name for name in names if self._is_turning(connection, name)}
         for name in names:
             self._forget(name)
-        self.wake(name for name in names if silent[name] != self._known_silent.get(name, set()))
+        known = self._known_silent
+        self.wake(n for n in names if n in turning or silent[n] != known.get(n, set()))
+
+    def _is_turning(self, connection: Connection, name: str) -> bool:
+        """Whether the window of a change has begun or ended since the last round."""
+        now, known = self.clock(), changes.unclosed(connection, name)
+        heard = snapshots.last_heard(connection, name) if known else {}
+        return any(
+            is_over(change, heard, now, self._patience())
+            or (change.begins_at <= now and not change.observed)
+            for change in known
+        )
 
     def _silent(self, connection: Connection, name: str) -> set[str]:
         """The collectors that have said nothing for too long."""
-        limit = self.clock() - timedelta(seconds=self.settings.cycle.stale_seconds)
+        limit = self.clock() - self._patience()
         heard = snapshots.last_heard(connection, name)
         return {collector for collector, at in heard.items() if at < limit}
 
@@ -424,20 +549,10 @@ def _compares_med(network: Network) -> bool:
     return bool(network.settings.get(ALWAYS_COMPARE_MED, False))
 
 
-def _observation(
-    network: Network, merged: Merged, baseline: Baseline | None, wanted: Intents
-) -> Observation:
-    reference = None
-    if baseline is not None:
-        reference = Reference(baseline.entities, baseline.facts)
-    return Observation(
-        merged.entities,
-        merged.facts,
-        wanted,
-        reference,
-        frozenset(merged.stale),
-        _compares_med(network),
-    )
+def _joined(baseline: Baseline, merged: Merged) -> tuple[Entity, ...]:
+    """The entities that were approved, and those that are new."""
+    entities = {entity.id: entity for entity in merged.entities}
+    return tuple((entities | {entity.id: entity for entity in baseline.entities}).values())
 
 
 def _scores(diagnosis: Diagnosis, merged: Merged) -> list[Score]:
@@ -455,7 +570,7 @@ def _scores(diagnosis: Diagnosis, merged: Merged) -> list[Score]:
     ]
 
 
-def _finding(name: str, value: Judged, diagnosis: Diagnosis, merged: Merged) -> Finding:
+def finding(name: str, value: Judged, diagnosis: Diagnosis, merged: Merged) -> Finding:
     proof, source = diagnosis.proofs.get(value.slot, Proof()), merged.source[value.fact]
     return Finding(
         network=name,

@@ -55,6 +55,7 @@ class Observation:
     reference: Reference | None = None
     stale: frozenset[FactKey] = frozenset()
     always_compare_med: bool = False
+    contradicted: frozenset[Slot] = frozenset()  # values that are not what somebody announced
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +214,7 @@ class _Network:
         with self.watch.stage("score"):
             scored = self.detector(graph).ranked()
         scores = {(key, parameter): score for score, key, parameter in scored}
+        scores |= dict.fromkeys(self.seen.contradicted & scores.keys(), 1.0)
         with self.watch.stage("verify"):
             suspects = list(self._suspects(bench, facts, scores))
             for suspect, worth in search(bench, suspects, self.in_time).reverts:

@@ -165,6 +165,14 @@ class Intents(NamedTuple):
     derived: tuple[Fact, ...] = ()
 
 
+class UnderWay(NamedTuple):
+    """An announced change in whose window a value was found, and whether it announced the value."""
+
+    change: str  # its id
+    ticket: str
+    announced: bool
+
+
 class Move(NamedTuple):
     """Traffic from a router to a network that goes another way than before."""
 
@@ -204,9 +212,48 @@ class Alert:
     together: tuple[Restored, ...] = ()  # what else must be put back for that
     verified: bool = True  # whether there was time to simulate what the value does
     suggested: bool = False  # whether the expected value is a suggestion, and no approved one
+    under_way: UnderWay | None = None
     flapping: bool = False
     verdict: str | None = None  # "true" or "false" alarm, where somebody said so
     events: tuple[AlertEvent, ...] = ()
 
     def with_event(self, event: AlertEvent) -> "Alert":
         return replace(self, events=(*self.events, event))
+
+
+class ChangeStatus(Enum):
+    PENDING = "pending"
+    APPLYING = "applying"
+    APPLIED = "applied"
+    PARTLY_APPLIED = "partly applied"
+    NOT_APPLIED = "not applied"
+    CANCELLED = "cancelled"
+
+
+class Step(NamedTuple):
+    """One value of an announced change; without a parameter, whether the fact is there: 0 or 1."""
+
+    fact: FactKey
+    parameter: str | None
+    before: int | None  # when it was announced; None where the fact was not there
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A meant change, announced for a window; closed once it is over or cancelled."""
+
+    id: str
+    network: str
+    author: str
+    announced_by: str
+    announced_at: datetime
+    ticket: str
+    comment: str
+    begins_at: datetime
+    ends_at: datetime
+    steps: tuple[Step, ...]
+    status: ChangeStatus = ChangeStatus.PENDING
+    observed: tuple[int | None, ...] = ()  # of each step, as last seen in the window
+    closed_at: datetime | None = None
+    cancelled_by: str | None = None

@@ -45,6 +45,11 @@ def _cell(value: Any) -> str:
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
 
 
+def named(fact: dict[str, Any]) -> str:
+    """A fact of an answer as engineers write it."""
+    return f"{fact['predicate']}({', '.join(fact['args'])})"
+
+
 def say(message: str) -> None:
     ERR.print(message, soft_wrap=True)
 

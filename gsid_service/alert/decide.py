@@ -17,6 +17,7 @@ from gsid_service.records import (
     Restored,
     Severity,
     Status,
+    UnderWay,
 )
 
 OPENED, REOPENED, RESOLVED = "opened", "reopened", "resolved"
@@ -52,6 +53,7 @@ class Finding:
     together: tuple[Restored, ...] = ()
     verified: bool = True
     suggested: bool = False
+    under_way: UnderWay | None = None
 
 
 def decide(
@@ -102,14 +104,16 @@ def _maybe_open(
             collector=found.collector,
             first_seen=now,
             last_seen=now,
+            under_way=found.under_way,
         )
         return _carrying(fresh, found, now).with_event(AlertEvent(now, OPENED, why))
-    again = replace(_carrying(before, found, now), status=Status.FIRING, verdict=None)
+    after = replace(before, status=Status.FIRING, verdict=None, under_way=found.under_way)
+    again = _carrying(after, found, now)
     return again.with_event(AlertEvent(now, REOPENED, why))
 
 
 def _updated(before: Alert, found: Finding, now: datetime) -> Alert:
-    after = _carrying(before, found, now)
+    after = _carrying(replace(before, under_way=_meanwhile(before, found)), found, now)
     changes = []
     if before.observed != after.observed:
         changes.append(f"the value is now {after.observed}, was {before.observed}")
@@ -142,6 +146,14 @@ def _carrying(alert: Alert, found: Finding, now: datetime) -> Alert:
         collector=found.collector,
         last_seen=now,
     )
+
+
+def _meanwhile(alert: Alert, found: Finding) -> UnderWay | None:
+    """The change in whose window the alert opened; one that announced the value, while it lasts."""
+    if found.under_way is not None and found.under_way.announced:
+        return found.under_way
+    was = alert.under_way
+    return None if was is None or was.announced else was
 
 
 def _flapping(alert: Alert, rules: Rules, now: datetime) -> Alert:

@@ -1,18 +1,20 @@
-"""From an alert to one sentence that an engineer can act on."""
+"""From an alert or a finding to one sentence that an engineer can act on."""
 
 from collections import Counter
 from collections.abc import Iterable
 
+from gsid_service.alert.decide import Finding
 from gsid_service.records import Alert, BrokenIntent, FactKey, Move
 from gsid_service.schema import FWD
 
 NAMED = 2  # routers that a sentence names; the others are counted
 
 
-def sentence(alert: Alert) -> str:
+def sentence(alert: Alert | Finding) -> str:
     if alert.fact.predicate == FWD.name:
         return _not_in_operation(alert)
-    parts = [f"{alert.parameter} on {place(alert.fact)} is {alert.observed}{_expected(alert)}"]
+    expected = f"{_expected(alert)}{_announced(alert)}"
+    parts = [f"{alert.parameter} on {place(alert.fact)} is {alert.observed}{expected}"]
     told = [*_leaving(alert.moved), *_breaking(alert.broken_intents), *_mending(alert)]
     if not alert.verified:
         told = ["what it does was not verified for want of time"]
@@ -25,11 +27,19 @@ def place(key: FactKey) -> str:
     return f"{key.args[0]} {arrow} {key.args[1]}" if len(key.args) == 2 else str(key)
 
 
-def _expected(alert: Alert) -> str:
+def _expected(alert: Alert | Finding) -> str:
     if alert.expected is None:
         return ", which is suspicious"
     doubt = " (a suggestion: nobody approved a value)" if alert.suggested else ""
     return f", expected {alert.expected}{doubt}"
+
+
+def _announced(alert: Alert | Finding) -> str:
+    change = alert.under_way
+    if change is None:
+        return ""
+    named = f"{change.ticket} ({change.change})"
+    return f" as {named} announces" if change.announced else f", which {named} does not announce"
 
 
 def _leaving(moved: Iterable[Move]) -> Iterable[str]:
@@ -67,7 +77,7 @@ def _breaking(broken: Iterable[BrokenIntent]) -> Iterable[str]:
         yield f"{' and '.join(listed)} {'intent' if total == 1 else 'intents'} broken"
 
 
-def _mending(alert: Alert) -> Iterable[str]:
+def _mending(alert: Alert | Finding) -> Iterable[str]:
     if alert.broken_intents and alert.expected is not None:
         besides = "".join(f", with {t.value} on {place(t.fact)}," for t in alert.together)
         total = alert.reverting_repairs
@@ -77,7 +87,7 @@ def _mending(alert: Alert) -> Iterable[str]:
         yield f"hidden by {besides}"
 
 
-def _not_in_operation(alert: Alert) -> str:
+def _not_in_operation(alert: Alert | Finding) -> str:
     router, network = alert.fact.args[:2]
     configured = alert.expected or "nobody"
     return (

@@ -43,7 +43,7 @@ def list_alerts(
         )
     last = alerts.number_of(found[limit - 1].id) if len(found) > limit else None
     following = None if last is None else paging.encode([last])
-    return Page(items=[AlertDocument.of(alert) for alert in found[:limit]], next=following)
+    return Page(items=[AlertDocument.told(alert) for alert in found[:limit]], next=following)
 
 
 @router.get("/{alert_id}", responses=answers(401, 403, 404, 422))
@@ -55,7 +55,7 @@ def get_alert(request: Request, who: Reader, alert_id: AlertId) -> AlertDocument
     if alert is None:
         raise Problem(404, f"alert: {alert_id!r} is not known", [("alert_id", "not known")])
     bound(who, alert.network)
-    return AlertDocument.of(alert)
+    return AlertDocument.told(alert)
 
 
 @router.post("/{alert_id}/ack", responses=WRITE | answers(409))
@@ -95,4 +95,4 @@ def _changed(
         bound(who, before.network)
         after = alerts.save(connection, change(before), len(before.events))
     service.wake([after.network])
-    return AlertDocument.of(after)
+    return AlertDocument.told(after)

@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gsid_service.alert.changes import summary
+from gsid_service.alert.decide import Finding
 from gsid_service.alert.sentence import sentence
 from gsid_service.api.text import Text
+from gsid_service.check import Checked
 from gsid_service.ingest.wire import WireFact
-from gsid_service.records import Alert, Fact, FactKey
+from gsid_service.records import Alert, BrokenIntent, Change, Fact, FactKey
 from gsid_service.schema import BGP_ROUTE, FWD, LOCAL_PREF, REACHABLE
 from gsid_service.store.approvals import Approval
 from gsid_service.store.networks import Network
@@ -153,7 +156,7 @@ class GraphDocument(BaseModel):
     facts: list[GraphFact]
 
 
-class Change(BaseModel):
+class Difference(BaseModel):
     """How one fact differs between two states."""
 
     fact: FactRef
@@ -208,6 +211,7 @@ class ApprovalDocument(BaseModel):
     approved_by: str = Field(examples=["noc"])
     provisional: bool
     snapshot_id: str = Field(examples=["s1042"])
+    ticket: str | None = Field(description="Of the announced change that it comes from.")
 
     @classmethod
     def of(cls, approval: Approval) -> "ApprovalDocument":
@@ -217,6 +221,7 @@ class ApprovalDocument(BaseModel):
             approved_by=approval.approved_by,
             provisional=approval.provisional,
             snapshot_id=f"s{approval.snapshot}",
+            ticket=approval.ticket,
         )
 
 
@@ -230,6 +235,11 @@ class BrokenIntentDocument(IntentDocument):
 
     wanted: list[str] = Field(examples=[["R1", "R3", "AS65101@R3"]])
     actual: list[str] = Field(examples=[["R1", "R4", "AS65102@R4"]])
+
+    @classmethod
+    def about(cls, broken: BrokenIntent) -> "BrokenIntentDocument":
+        stated = IntentDocument.of(broken.intent, "derived" if broken.derived else "stated")
+        return cls(**dict(stated), wanted=list(broken.wanted), actual=list(broken.actual))
 
 
 class RestoredDocument(BaseModel):
@@ -254,14 +264,11 @@ class EventDocument(BaseModel):
     who: str | None = Field(examples=[None])
 
 
-class AlertDocument(BaseModel):
+class FindingDocument(BaseModel):
     """A value that is probably wrong, and what it breaks."""
 
-    id: str = Field(examples=["a17"])
-    network: str = Field(examples=[NETWORK])
     fact: FactRef
     parameter: str = Field(examples=[LOCAL_PREF.name])
-    status: Literal["firing", "acknowledged", "silenced", "resolved"]
     severity: Literal["critical", "major", "minor"]
     score: float = Field(examples=[0.97])
     summary: str = Field(
@@ -277,8 +284,38 @@ class AlertDocument(BaseModel):
     together: list[RestoredDocument] = Field(
         description="What else must be put back for the repair."
     )
+
+    @classmethod
+    def of(cls, found: Alert | Finding, **more: Any) -> Self:
+        plain = ("parameter", "score", "observed", "expected", "suggested", "verified")
+        return cls(
+            fact=FactRef.of(found.fact),
+            severity=found.severity.value,
+            summary=sentence(found),
+            broken_intents=[BrokenIntentDocument.about(b) for b in found.broken_intents],
+            moved=[MoveDocument(**move._asdict()) for move in found.moved],
+            reverting_repairs=found.reverting_repairs,
+            together=[
+                RestoredDocument(fact=FactRef.of(t.fact), parameter=t.parameter, value=t.value)
+                for t in found.together
+            ],
+            **{name: getattr(found, name) for name in plain},
+            **more,
+        )
+
+
+class AlertDocument(FindingDocument):
+    """A finding that was opened, and what became of it."""
+
+    id: str = Field(examples=["a17"])
+    network: str = Field(examples=[NETWORK])
+    status: Literal["firing", "acknowledged", "silenced", "resolved"]
     snapshot_id: str = Field(examples=["s1042"])
     collector: str = Field(examples=["rr1"])
+    change: str | None = Field(
+        description="The announced change in whose window it opened, or whose value it is.",
+        examples=[None],
+    )
     flapping: bool
     verdict: Literal["true", "false"] | None
     first_seen: datetime
@@ -286,31 +323,106 @@ class AlertDocument(BaseModel):
     events: list[EventDocument] = Field(description="Only where one alert is asked for.")
 
     @classmethod
-    def of(cls, alert: Alert) -> "AlertDocument":
-        plain = ("id", "network", "parameter", "score", "observed", "expected", "snapshot_id")
-        proof = ("suggested", "verified")
-        more = ("collector", "flapping", "verdict", "first_seen", "last_seen", "reverting_repairs")
-        return cls(
-            fact=FactRef.of(alert.fact),
+    def told(cls, alert: Alert) -> Self:
+        plain = ("id", "network", "snapshot_id", "collector", "flapping", "verdict")
+        return cls.of(
+            alert,
             status=alert.status.value,
-            severity=alert.severity.value,
-            summary=sentence(alert),
-            broken_intents=[
-                BrokenIntentDocument(
-                    **dict(IntentDocument.of(b.intent, "derived" if b.derived else "stated")),
-                    wanted=list(b.wanted),
-                    actual=list(b.actual),
-                )
-                for b in alert.broken_intents
-            ],
-            together=[
-                RestoredDocument(fact=FactRef.of(t.fact), parameter=t.parameter, value=t.value)
-                for t in alert.together
-            ],
-            moved=[MoveDocument(**move._asdict()) for move in alert.moved],
+            change=alert.under_way.change if alert.under_way else None,
             events=[EventDocument(**event._asdict()) for event in alert.events],
-            **{name: getattr(alert, name) for name in plain + proof + more},
+            **{name: getattr(alert, name) for name in (*plain, "first_seen", "last_seen")},
         )
+
+
+class CheckDocument(BaseModel):
+    """What a candidate would do to a network; nothing of it is kept."""
+
+    network: str = Field(examples=[NETWORK])
+    verdict: Literal["clean", "findings"] = Field(
+        description="clean: nothing new is found, and no stated intent would break."
+    )
+    new: list[FindingDocument] = Field(description="Not there in the network as it is.")
+    existing: list[FindingDocument] = Field(description="There already, and would stay.")
+    would_break: list[BrokenIntentDocument]
+    would_repair: list[BrokenIntentDocument]
+    moved: list[MoveDocument] = Field(description="Every next hop that would move.")
+    undetermined: list[str] = Field(
+        description="Networks that would not have exactly one stable outcome.", examples=[[]]
+    )
+
+    @classmethod
+    def of(cls, network: str, checked: Checked) -> "CheckDocument":
+        return cls(
+            network=network,
+            verdict="clean" if checked.is_clean else "findings",
+            new=[FindingDocument.of(found) for found in checked.new],
+            existing=[FindingDocument.of(found) for found in checked.existing],
+            would_break=[BrokenIntentDocument.about(b) for b in checked.breaks],
+            would_repair=[BrokenIntentDocument.about(b) for b in checked.repairs],
+            moved=[MoveDocument(**move._asdict()) for move in checked.moved],
+            undetermined=checked.undetermined,
+        )
+
+
+class StepDocument(BaseModel):
+    """One announced value; without a parameter, whether the fact is there: 0 or 1."""
+
+    fact: FactRef
+    parameter: str | None = Field(examples=[LOCAL_PREF.name])
+    before: int | None = Field(description="When it was announced.", examples=[200])
+    announced: int = Field(examples=[80])
+    observed: int | None = Field(description="As last seen in the window.", examples=[200])
+    applied: bool
+
+
+class ChangeDocument(BaseModel):
+    """A meant change, and how far it is."""
+
+    id: str = Field(examples=["c3"])
+    network: str = Field(examples=[NETWORK])
+    status: Literal["pending", "applying", "applied", "partly applied", "not applied", "cancelled"]
+    summary: str = Field(examples=["1 of 2 applied: med on AS65101@R3 → … is 0, announced 10"])
+    ticket: str = Field(examples=["CHG-1042"])
+    author: str = Field(examples=["ann"])
+    comment: str = Field(examples=["maintenance of R3"])
+    begins_at: datetime
+    ends_at: datetime
+    announced_at: datetime
+    announced_by: str = Field(examples=["noc"])
+    closed_at: datetime | None = Field(description="When it was over, or cancelled.")
+    cancelled_by: str | None = Field(examples=[None])
+    values: list[StepDocument]
+
+    @classmethod
+    def of(cls, change: Change, **more: Any) -> Self:
+        plain = ("id", "network", "ticket", "author", "comment", "begins_at", "ends_at")
+        more |= {name: getattr(change, name) for name in plain}
+        more |= {name: getattr(change, name) for name in ("announced_at", "announced_by")}
+        seen = change.observed or (None,) * len(change.steps)
+        return cls(
+            status=change.status.value,
+            summary=summary(change),
+            closed_at=change.closed_at,
+            cancelled_by=change.cancelled_by,
+            values=[
+                StepDocument(
+                    fact=FactRef.of(step.fact),
+                    parameter=step.parameter,
+                    before=step.before,
+                    announced=step.after,
+                    observed=observed,
+                    applied=observed == step.after,
+                )
+                for step, observed in zip(change.steps, seen, strict=True)
+            ],
+            **more,
+        )
+
+
+class AnnouncedDocument(ChangeDocument):
+    """An announced change, with what the check found."""
+
+    check: CheckDocument
 
 
 class Note(BaseModel):

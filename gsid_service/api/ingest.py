@@ -15,7 +15,6 @@ from gsid_service.api.documents import Accepted
 from gsid_service.api.problems import Problem, answers
 from gsid_service.app import Service
 from gsid_service.ingest.inbox import Full
-from gsid_service.ingest.json_schema import json_schema
 from gsid_service.ingest.wire import InvalidSnapshot, NotJSON, parse_snapshot
 from gsid_service.store.snapshots import Incoming, Outcome
 
@@ -30,14 +29,14 @@ BODY = {
 TOKEN = [{bearer.scheme_name: list[str]()}]
 
 
-def snapshot_schemas() -> dict[str, Any]:
-    """The JSON schema of a snapshot, as components of OpenAPI."""
-    text = json.dumps(json_schema()).replace("#/$defs/", "#/components/schemas/")
+def component(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """A JSON schema and its parts, as components of OpenAPI."""
+    text = json.dumps(schema).replace("#/$defs/", "#/components/schemas/")
     schema = json.loads(text)
     parts: dict[str, Any] = schema.pop("$defs", {})
-    for name in ("$schema", "$id"):
-        schema.pop(name, None)
-    return parts | {"Snapshot": schema}
+    for left_out in ("$schema", "$id"):
+        schema.pop(left_out, None)
+    return parts | {name: schema}
 
 
 @router.post(
@@ -54,7 +53,7 @@ async def ingest(request: Request) -> JSONResponse:
     """Keep one collector's view of a network; the answer comes once it is durable."""
     service: Service = request.app.state.service
     who = await sender(request)
-    body = await _body(request, service.settings.server.body_bytes)
+    body = await body_of(request, service.settings.server.body_bytes)
     if len(body) < SMALL:
         incoming = _read(service, body)
     else:
@@ -81,7 +80,7 @@ async def ingest(request: Request) -> JSONResponse:
     return JSONResponse(accepted.model_dump(), 200 if duplicate else 202)
 
 
-async def _body(request: Request, limit: int) -> bytes:
+async def body_of(request: Request, limit: int) -> bytes:
     """The body, unpacked; never more of it in memory than is allowed."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):
@@ -124,16 +123,20 @@ def _too_large(limit: int) -> Problem:
 def _read(service: Service, body: bytes) -> Incoming:
     try:
         snapshot = parse_snapshot(body)
-    except NotJSON as error:
-        service.metrics.snapshots.labels("", "invalid").inc()
-        raise Problem(400, f"not JSON: {error}") from None
     except InvalidSnapshot as error:
         service.metrics.snapshots.labels("", "invalid").inc()
-        more = error.total - len(error.problems)
-        others = f" (and {error.total - 1} more)" if error.total > 1 else ""
-        errors = [(problem.field, problem.reason) for problem in error.problems]
-        if more:
-            errors.append(("", f"and {more} more problems"))
-        raise Problem(422, f"{error.problems[0]}{others}", errors) from None
+        raise refused(error) from None
     digest = hashlib.sha256(body).digest()
     return Incoming(snapshot, digest, zlib.compress(body, COMPRESSION))
+
+
+def refused(error: InvalidSnapshot) -> Problem:
+    """What is wrong with a document, by field; the first ones, and how many more there are."""
+    if isinstance(error, NotJSON):
+        return Problem(400, f"not JSON: {error}")
+    more = error.total - len(error.problems)
+    others = f" (and {error.total - 1} more)" if error.total > 1 else ""
+    errors = [(problem.field, problem.reason) for problem in error.problems]
+    if more:
+        errors.append(("", f"and {more} more problems"))
+    return Problem(422, f"{error.problems[0]}{others}", errors)

@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 from gsid_service.api import paging
 from gsid_service.api.access import Operator, Reader, bound
 from gsid_service.api.documents import (
-    Change,
     CollectorDocument,
+    Difference,
     FactRef,
     GraphDocument,
     GraphFact,
@@ -264,7 +264,7 @@ def get_diff(
     after: Annotated[str, Query(alias="to", max_length=20, examples=["s1042"])],
     limit: Limit = 100,
     cursor: Cursor = None,
-) -> Page[Change]:
+) -> Page[Difference]:
     """What changed between the states with two snapshots."""
     (start,) = paging.decode(cursor, int) or (0,)
     service = service_of(request)
@@ -275,7 +275,7 @@ def get_diff(
         {fact.key: fact for fact in service.state_at(network, number).facts} for number in numbers
     )
     changes = [
-        Change(
+        Difference(
             fact=FactRef.of(key),
             what="added" if key not in old else "removed" if key not in new else "changed",
             before=dump_params(old[key]) if key in old else None,

@@ -16,11 +16,21 @@ from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gsid_service.api import alerts, approvals, ingest, networks, problems, reference
+from gsid_service.api import (
+    alerts,
+    approvals,
+    changes,
+    check,
+    ingest,
+    networks,
+    problems,
+    reference,
+)
 from gsid_service.api.access import Gate, Operator, Reader, unbound
 from gsid_service.api.documents import Health, ModelDocument, Page, Reloaded
 from gsid_service.api.problems import Problem, ProblemDocument, answer, answers
 from gsid_service.app import Service
+from gsid_service.ingest.json_schema import json_schema
 
 log = structlog.get_logger()
 PREFIX = "/api/v1"
@@ -70,6 +80,8 @@ def create(service: Service, gate: Gate, version: str, reload: Reload) -> FastAP
     app.include_router(ingest.router)
     app.include_router(networks.router, prefix=PREFIX)
     app.include_router(approvals.router, prefix=PREFIX)
+    app.include_router(check.router, prefix=PREFIX)
+    app.include_router(changes.router, prefix=PREFIX)
     app.include_router(alerts.router, prefix=PREFIX)
     _add_operations(app)
     app.add_middleware(Guard, seconds=service.settings.server.request_seconds)
@@ -130,7 +142,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
             ref_template="#/components/schemas/{model}"
         )
         schemas |= schemas["ProblemDocument"].pop("$defs", {})
-        schemas |= ingest.snapshot_schemas()
+        schemas |= check.components() | ingest.component("Snapshot", json_schema())
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
         app.openapi_schema = schema

@@ -1,8 +1,12 @@
-"""Commands that speak to a running service: push, status, alerts, ack, baseline, intents."""
+"""Commands that speak to a running service, such as push, check, status and alerts."""
 
 import gzip
 import json
+import re
 import sys
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 from urllib.parse import quote
@@ -10,18 +14,28 @@ from urllib.parse import quote
 import httpx
 import typer
 
-from gsid_service.terminal import AsJson, print_json, print_rows, refuse, say
+from gsid_service.command import report
+from gsid_service.terminal import AsJson, named, print_json, print_rows, refuse, say
 
 Url = Annotated[str, typer.Option("--url", envvar="GSID_URL", help="Where the service is.")]
 Secret = Annotated[
     str | None, typer.Option("--token", envvar="GSID_TOKEN", help="From gsid token create.")
 ]
 Network = Annotated[str, typer.Argument(help="Name of the network.")]
+CandidateFile = Annotated[
+    Path, typer.Argument(help='A candidate snapshot, or {"changes": […]}; - for stdin.')
+]
+Of = Annotated[
+    str | None, typer.Option("--network", help="Of which network; by default the snapshot's.")
+]
+UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+FOUND = 1  # the exit code where a check found something
 LOCAL = "http://127.0.0.1:8080"
 API = "/api/v1"
 PAGE = 1000
 
 baseline = typer.Typer(help="What the operator approved.", no_args_is_help=True)
+change = typer.Typer(help="Changes that are meant, announced before.", no_args_is_help=True)
 intents = typer.Typer(help="What is wanted of a network.", no_args_is_help=True)
 
 
@@ -35,12 +49,81 @@ def push(
     rows = []
     for file in files:
         body = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
-        answer = _ask(
-            url, token, "POST", "/ingest", content=gzip.compress(body, 1), headers=headers
-        )
+        answer = _ask(url, token, "POST", "/ingest", **_packed(body))
         rows.append({"file": str(file)} | answer)
     print_rows(rows, as_json)
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    SARIF = "sarif"
+    JUNIT = "junit"
+
+
+def check(
+    file: CandidateFile,
+    network: Of = None,
+    form: Annotated[Format, typer.Option("--format", help="What to print.")] = Format.TABLE,
+    output: Annotated[
+        Path | None, typer.Option(help="Write it to this file; not for a table.")
+    ] = None,
+    url: Url = LOCAL,
+    token: Secret = None,
+) -> None:
+    """Say what a candidate would break and move, before it is there.
+
+    Exit 0: clean; 1: something new is wrong, or a stated intent would break; 2: bad input, or no
+    service.
+    """
+    if output is not None and form is Format.TABLE:
+        refuse("--output: choose --format json, sarif or junit with it")
+    body, name = _candidate(file, network)
+    answer = _ask(url, token, "POST", f"{API}/networks/{_segment(name)}/check", **_packed(body))
+    if form is Format.TABLE:
+        _print_check(answer)
+    else:
+        text = _reported(answer, form, file)
+        if output is None:
+            sys.stdout.write(text)
+        else:
+            output.write_text(text, encoding="utf-8")
+            say(report.headline(answer))
+    raise typer.Exit(0 if answer["verdict"] == "clean" else FOUND)
+
+
+def _candidate(file: Path, network: str | None) -> tuple[bytes, str]:
+    """The document, and the network that it is for."""
+    body = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        refuse(f"{file}: not JSON: {error}")
+    if network is None and isinstance(content, dict):
+        network = content.get("network")
+    if not isinstance(network, str):
+        refuse(f"--network: {file} does not say of which network it is")
+    return body, network
+
+
+def _packed(body: bytes) -> dict[str, Any]:
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    return {"content": gzip.compress(body, 1), "headers": headers}
+
+
+def _print_check(answer: dict[str, Any]) -> None:
+    say(report.headline(answer))
+    for rows in report.tables(answer).values():
+        if rows:
+            print_rows(rows, as_json=False)
+
+
+def _reported(answer: dict[str, Any], form: Format, file: Path) -> str:
+    if form is Format.JUNIT:
+        return report.junit(answer, file)
+    if form is Format.SARIF:
+        answer = report.sarif(answer, file, version("gsid-service"))
+    return json.dumps(answer, indent=1, ensure_ascii=False) + "\n"
 
 
 def status(url: Url = LOCAL, token: Secret = None, as_json: AsJson = False) -> None:
@@ -88,7 +171,7 @@ def alerts(
                 "severity": a["severity"],
                 "status": a["status"] + (" (flapping)" if a["flapping"] else ""),
                 "network": a["network"],
-                "value": f"{a['parameter']} of {_named(a['fact'])}",
+                "value": f"{a['parameter']} of {named(a['fact'])}",
                 "is": a["observed"],
                 "expected": a["expected"],
                 "score": a["score"],
@@ -150,7 +233,7 @@ def list_intents(
         return
     rows = [
         {
-            "intent": _named(i),
+            "intent": named(i),
             "holds": i["holds"],
             "source": i["source"],
         }
@@ -188,15 +271,99 @@ def derive_intents(
     _tell(done, said, as_json)
 
 
+@change.command("announce")
+def announce(
+    file: CandidateFile,
+    ticket: Annotated[str, typer.Option(help="What it is filed under, as in CHG-1042.")],
+    network: Of = None,
+    window: Annotated[
+        str | None, typer.Option(help="START/END, as in 2026-11-15T22:00:00Z/2026-11-16T00:00:00Z.")
+    ] = None,
+    lasting: Annotated[
+        str | None, typer.Option("--for", help="From now on for so long, as in 90m, 2h or 1d.")
+    ] = None,
+    author: Annotated[
+        str | None, typer.Option(help="Who stands for it; by default whose token it is.")
+    ] = None,
+    comment: Annotated[str, typer.Option(help="Something to say with it.")] = "",
+    url: Url = LOCAL,
+    token: Secret = None,
+    as_json: AsJson = False,
+) -> None:
+    """Announce a meant change; it is checked at once, and kept whatever the check finds."""
+    body, name = _candidate(file, network)
+    content = json.loads(body)
+    wanted = {"ticket": ticket, "comment": comment} | _window(window, lasting)
+    wanted |= {"changes": content["changes"]} if "changes" in content else {"candidate": content}
+    if author is not None:
+        wanted["author"] = author
+    path = f"{API}/networks/{_segment(name)}/changes"
+    done = _ask(url, token, "POST", path, **_packed(json.dumps(wanted).encode()))
+    if not as_json:
+        _print_check(done["check"])
+    said = f"{done['id']} is announced from {done['begins_at']} to {done['ends_at']}"
+    _tell(done, said, as_json)
+
+
+def _window(window: str | None, lasting: str | None) -> dict[str, str]:
+    if (window is None) == (lasting is None):
+        refuse("--window: either --window START/END or --for HOW LONG")
+    if window is not None:
+        begins_at, slash, ends_at = window.partition("/")
+        if not slash:
+            refuse(f"--window: {window!r} is not START/END")
+        return {"begins_at": begins_at, "ends_at": ends_at}
+    found = re.fullmatch(r"([1-9]\d{0,5})([mhd])", lasting or "")
+    if found is None:
+        refuse(f"--for: {lasting!r} is not as in 90m, 2h or 1d")
+    length = timedelta(**{UNITS[found[2]]: int(found[1])})
+    return {"ends_at": (datetime.now(UTC) + length).isoformat()}
+
+
+@change.command("list")
+def list_changes(
+    network: Of = None,
+    everything: Annotated[bool, typer.Option("--all", help="Those that are over, too.")] = False,
+    url: Url = LOCAL,
+    token: Secret = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the announced changes."""
+    found = [c for c in _changes(url, token, network) if everything or c["closed_at"] is None]
+    if as_json:
+        print_json(found)
+        return
+    shown = ("id", "network", "ticket", "author", "status", "begins_at", "ends_at", "summary")
+    print_rows([{name: c[name] for name in shown} for c in found], as_json=False)
+
+
+@change.command("cancel")
+def cancel(
+    change_id: Annotated[str, typer.Argument(help="Its id, as in c3.")],
+    network: Of = None,
+    url: Url = LOCAL,
+    token: Secret = None,
+    as_json: AsJson = False,
+) -> None:
+    """Cancel a change: what it announced is expected no longer."""
+    names = [c["network"] for c in _changes(url, token, network) if c["id"] == change_id]
+    if not names:
+        refuse(f"CHANGE_ID: there is no change {change_id!r}")
+    path = f"{API}/networks/{_segment(names[0])}/changes/{_segment(change_id)}"
+    _tell(_ask(url, token, "DELETE", path), f"{change_id} is cancelled", as_json)
+
+
+def _changes(url: str, token: str | None, network: str | None) -> list[Any]:
+    """The changes of one network, or of all."""
+    names = [network] if network else [n["name"] for n in _all(url, token, f"{API}/networks")]
+    return [c for n in names for c in _all(url, token, f"{API}/networks/{_segment(n)}/changes")]
+
+
 def _tell(answer: Any, sentence: str, as_json: bool) -> None:
     if as_json:
         print_json(answer)
     else:
         say(sentence)
-
-
-def _named(fact: dict[str, Any]) -> str:
-    return f"{fact['predicate']}({', '.join(fact['args'])})"
 
 
 def _segment(name: str) -> str:

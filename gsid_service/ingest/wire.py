@@ -98,16 +98,16 @@ Time = Annotated[
 ]
 
 
-class _Wire(BaseModel):
+class Wire(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class WireCollector(_Wire):
+class WireCollector(Wire):
     id: Id
     role: Id
 
 
-class WireEntity(_Wire):
+class WireEntity(Wire):
     id: Id
     kind: str
     asn: Annotated[int, Field(ge=0, le=UINT32)] | None = None
@@ -115,19 +115,19 @@ class WireEntity(_Wire):
     position: tuple[Longitude, Latitude] | None = Field(None, description="longitude, latitude")
 
 
-class WireFactKey(_Wire):
+class WireFactKey(Wire):
     predicate: str
     args: list[Id]
 
 
-class WireFact(_Wire):
+class WireFact(Wire):
     predicate: str
     args: list[str]  # each is the id of a declared entity, and checked there
     params: dict[str, Any] = Field(default_factory=dict)
     holds: bool = True
 
 
-class WireSnapshot(_Wire):
+class WireSnapshot(Wire):
     """One collector's view of one network at one time."""
 
     schema_: Literal["gsid.snapshot/1"] = Field(alias="schema")
@@ -149,7 +149,7 @@ def parse_snapshot(document: bytes | str, schema: Schema = SCHEMA) -> Snapshot:
         details = error.errors(include_url=False)
         if details[0]["type"] == "json_invalid":
             raise NotJSON([Problem("", details[0]["msg"])]) from None
-        raise InvalidSnapshot(_problem(d) for d in details) from None
+        raise InvalidSnapshot(problem_of(d) for d in details) from None
     if not _has_each_key_once(document, wire):
         _refuse_repeated_keys(document)
     return read_snapshot(wire, schema)
@@ -217,7 +217,7 @@ def read_facts(
     return read
 
 
-def _problem(detail: ErrorDetails) -> Problem:
+def problem_of(detail: ErrorDetails) -> Problem:
     field = ""
     for part in detail["loc"]:
         field += f"[{part}]" if isinstance(part, int) else f".{part}" if field else str(part)
@@ -290,7 +290,7 @@ class _Reading:
 
     def _check_entity(self, at: str, entity: WireEntity) -> Iterator[Problem]:
         if entity.kind not in self.schema.entity:
-            yield Problem(f"{at}.kind", _unknown(entity.kind, "kind", self.schema.entity))
+            yield Problem(f"{at}.kind", unknown(entity.kind, "kind", self.schema.entity))
         if entity.id in self.kinds:
             yield Problem(f"{at}.id", f"{_quote(entity.id)} is declared twice")
         if entity.asn is not None and entity.kind != EXTERNAL_AS.name:
@@ -327,7 +327,7 @@ class _Reading:
         params: dict[str, int] = {}
         for name, value in fact.params.items():
             parameter = form.parameters.get(name)
-            number = None if parameter is None else _number(parameter, value)
+            number = None if parameter is None else number_of(parameter, value)
             if number is None:
                 return None
             params[name] = number
@@ -369,7 +369,7 @@ class _Reading:
         if kind is not None and self.group is None:
             return f"{name} is an intent, and no collector can observe it"
         known = [fact.name for fact in self.schema.facts if self._takes(fact)]
-        return _unknown(name, "predicate", known)
+        return unknown(name, "predicate", known)
 
     def _check_args(
         self, at: str, kind: FactKind, args: list[str], declared: bool
@@ -399,10 +399,10 @@ class _Reading:
             parameter = kind.parameter(name)
             if parameter is None:
                 known = [p.name for p in kind.parameters]
-                reason = _unknown(name, f"parameter of {kind.name}", known)
+                reason = unknown(name, f"parameter of {kind.name}", known)
                 self.problems.append(Problem(f"{at}.{name}", reason))
-            elif (number := _number(parameter, value)) is None:
-                self.problems.append(Problem(f"{at}.{name}", _not_a_value(parameter, value)))
+            elif (number := number_of(parameter, value)) is None:
+                self.problems.append(Problem(f"{at}.{name}", not_a_value(parameter, value)))
             else:
                 read[name] = number
         for parameter in kind.parameters:
@@ -427,7 +427,7 @@ class _Reading:
         return tuple(FactKey(key.predicate, tuple(key.args)) for key in wire)
 
 
-def _number(parameter: Parameter, value: Any) -> int | None:
+def number_of(parameter: Parameter, value: Any) -> int | None:
     """The value as an integer of the protocol's range, or None."""
     if isinstance(value, str) and value in parameter.symbols:
         return parameter.symbols.index(value)
@@ -436,7 +436,7 @@ def _number(parameter: Parameter, value: Any) -> int | None:
     return None
 
 
-def _not_a_value(parameter: Parameter, value: Any) -> str:
+def not_a_value(parameter: Parameter, value: Any) -> str:
     bounds = f"{parameter.low} to {parameter.high}"
     if parameter.symbols:
         return f"{_quote(value)} is none of {', '.join(parameter.symbols)}"
@@ -445,7 +445,7 @@ def _not_a_value(parameter: Parameter, value: Any) -> str:
     return f"{_quote(value)} is outside {bounds}"
 
 
-def _unknown(name: str, what: str, known: Iterable[str]) -> str:
+def unknown(name: str, what: str, known: Iterable[str]) -> str:
     return f"unknown {what} {_quote(name)}; known: {', '.join(known) or 'none'}"
 
 

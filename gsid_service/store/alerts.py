@@ -18,6 +18,7 @@ from gsid_service.records import (
     Restored,
     Severity,
     Status,
+    UnderWay,
 )
 from gsid_service.store.tables import alert_events, alerts
 
@@ -127,6 +128,7 @@ def _row(alert: Alert) -> dict[str, Any]:
         "document": {name: getattr(alert, name) for name in DOCUMENT}
         | {
             "key": [alert.fact.predicate, list(alert.fact.args)],
+            "under_way": alert.under_way,
             "flapping": alert.flapping,
             "verdict": alert.verdict,
             "broken_intents": [
@@ -184,6 +186,7 @@ def _alert(row: Row[Any], events: Iterable[AlertEvent]) -> Alert:
             Restored(FactKey(name, tuple(args)), parameter, value)
             for name, args, parameter, value in document["together"]
         ),
+        under_way=UnderWay(*document["under_way"]) if document["under_way"] else None,
         flapping=document["flapping"],
         verdict=document["verdict"],
         events=tuple(events),

@@ -23,6 +23,7 @@ class Approval(NamedTuple):
     provisional: bool
     snapshot: int
     collectors: Sequence[str]  # whose views it was made of
+    ticket: str | None  # of the announced change that it comes from
 
 
 class Baseline(NamedTuple):
@@ -41,6 +42,7 @@ def approve(
     provisional: bool,
     snapshot: int,
     collectors: Sequence[str],
+    ticket: str | None = None,
 ) -> Baseline:
     entities, facts = tuple(entities), tuple(facts)
     head: dict[str, Any] = {
@@ -50,6 +52,7 @@ def approve(
         "provisional": provisional,
         "snapshot": snapshot,
         "collectors": list(collectors),
+        "ticket": ticket,
     }
     insert = baselines.insert().values(body=packed([entities, facts]), **head)
     number = connection.execute(insert.returning(baselines.c.number)).scalar_one()

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Table, delete, select
 
 from gsid_service.records import Status
 from gsid_service.store.snapshots import chains
-from gsid_service.store.tables import alert_events, alerts, score_history, snapshots
+from gsid_service.store.tables import alert_events, alerts, changes, score_history, snapshots
 
 STEP = 200  # rows of one transaction
 
@@ -30,9 +30,11 @@ def forget_snapshots(
 
 
 def forget_history(connection: Connection, network: str, before: datetime, step: int = STEP) -> int:
-    """Delete some lines of scores, and some resolved alerts, that are too old."""
+    """Delete some lines of scores, closed changes and resolved alerts that are too old."""
     old_scores = (score_history.c.network == network) & (score_history.c.at < before)
     deleted = _delete(connection, score_history, old_scores, step)
+    closed = (changes.c.network == network) & (changes.c.closed_at < before)
+    deleted += _delete(connection, changes, closed, step - deleted)
     over = (
         (alerts.c.network == network)
         & (alerts.c.status == Status.RESOLVED.value)

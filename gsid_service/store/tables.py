@@ -99,8 +99,30 @@ baselines = Table(
     Column("provisional", Boolean, nullable=False),
     Column("snapshot", BigInteger, nullable=False),
     Column("collectors", JSON, nullable=False),
+    Column("ticket", Name),  # of the announced change that it comes from
     Column("body", LargeBinary, nullable=False),
     Index("ix_baselines_network", "network", "number"),
+    sqlite_autoincrement=True,
+)
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    _network(),
+    Column("author", Name, nullable=False),
+    Column("announced_by", Name, nullable=False),
+    Column("announced_at", Instant, nullable=False),
+    Column("ticket", Name, nullable=False),
+    Column("comment", String, nullable=False),
+    Column("begins_at", Instant, nullable=False),
+    Column("ends_at", Instant, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("steps", LargeBinary, nullable=False),
+    Column("observed", LargeBinary, nullable=False),  # of each step, as last seen in the window
+    Column("closed_at", Instant),
+    Column("cancelled_by", Name),
+    Index("ix_changes_network", "network", "number"),
     sqlite_autoincrement=True,
 )
 

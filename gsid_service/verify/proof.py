@@ -76,13 +76,13 @@ def _broken(
         BrokenIntent(
             bench.wanted[place],
             place >= bench.stated,
-            *_paths(bench.wanted[place], right, actual),
+            *paths(bench.wanted[place], right, actual),
         )
         for place in places
     )
 
 
-def _paths(
+def paths(
     intent: Fact, right: Forwarding, actual: Forwarding
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The path of an intent's traffic in two states; of two networks, the one that moved."""

@@ -22,6 +22,7 @@ READS = (
     "/api/v1/networks/mine/baseline",
     "/api/v1/networks/mine/baseline/history",
     "/api/v1/networks/mine/intents",
+    "/api/v1/networks/mine/changes",
     "/api/v1/alerts",
     "/api/v1/alerts/a1",
     "/api/v1/models",

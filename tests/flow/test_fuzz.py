@@ -87,6 +87,7 @@ def test_odd_names_are_no_error_of_the_service(server: Server, odd: str) -> None
         f"/api/v1/networks/{odd}/scores",
         f"/api/v1/alerts?network={odd}",
         f"/api/v1/alerts/{odd}",
+        f"/api/v1/networks/{NAME}/changes/{odd}",
         f"/api/v1/networks/{NAME}/scores/history?predicate={odd}&arg={odd}&parameter={odd}",
     ):
         answer = server.client.get(path, headers=headers)

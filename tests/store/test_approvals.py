@@ -38,7 +38,7 @@ def test_a_baseline_goes_round_unchanged(database: Database) -> None:
         assert found is not None
         assert approvals.newest(connection, "net") == found.approval.number
     assert (found.entities, found.facts) == (ENTITIES, FACTS)
-    assert found.approval[1:] == ("net", NOW, "ann", False, 7, ["c1", "é"])
+    assert found.approval[1:] == ("net", NOW, "ann", False, 7, ["c1", "é"], None)
     assert {fact.key for fact in found.facts} == {fact.key for fact in FACTS}
 
 

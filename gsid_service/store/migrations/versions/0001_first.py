@@ -70,6 +70,7 @@ def upgrade() -> None:
         sa.Column("provisional", sa.Boolean(), nullable=False),
         sa.Column("snapshot", sa.BigInteger(), nullable=False),
         sa.Column("collectors", sa.JSON(), nullable=False),
+        sa.Column("ticket", sa.String(length=200), nullable=True),
         sa.Column("body", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(["network"], ["networks.name"], name=op.f("fk_baselines_network")),
         sa.PrimaryKeyConstraint("number", name=op.f("pk_baselines")),
@@ -77,6 +78,34 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("baselines", schema=None) as batch_op:
         batch_op.create_index("ix_baselines_network", ["network", "number"], unique=False)
+
+    op.create_table(
+        "changes",
+        sa.Column(
+            "number",
+            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+            autoincrement=True,
+            nullable=False,
+        ),
+        sa.Column("network", sa.String(length=200), nullable=False),
+        sa.Column("author", sa.String(length=200), nullable=False),
+        sa.Column("announced_by", sa.String(length=200), nullable=False),
+        sa.Column("announced_at", tables.Instant(), nullable=False),
+        sa.Column("ticket", sa.String(length=200), nullable=False),
+        sa.Column("comment", sa.String(), nullable=False),
+        sa.Column("begins_at", tables.Instant(), nullable=False),
+        sa.Column("ends_at", tables.Instant(), nullable=False),
+        sa.Column("status", sa.String(length=16), nullable=False),
+        sa.Column("steps", sa.LargeBinary(), nullable=False),
+        sa.Column("observed", sa.LargeBinary(), nullable=False),
+        sa.Column("closed_at", tables.Instant(), nullable=True),
+        sa.Column("cancelled_by", sa.String(length=200), nullable=True),
+        sa.ForeignKeyConstraint(["network"], ["networks.name"], name=op.f("fk_changes_network")),
+        sa.PrimaryKeyConstraint("number", name=op.f("pk_changes")),
+        sqlite_autoincrement=True,
+    )
+    with op.batch_alter_table("changes", schema=None) as batch_op:
+        batch_op.create_index("ix_changes_network", ["network", "number"], unique=False)
 
     op.create_table(
         "intents",
