@@ -192,6 +192,7 @@ class Alert:
     reverting_repairs: int = 0
     flapping: bool = False
     verdict: str | None = None  # "true" or "false" alarm, where somebody said so
+    since: datetime | None = None  # when it last opened
     events: tuple[AlertEvent, ...] = ()
 
     def with_event(self, event: AlertEvent) -> "Alert":

@@ -90,9 +90,10 @@ def _maybe_open(
             collector=found.collector,
             first_seen=now,
             last_seen=now,
+            since=now,
         )
         return _carrying(fresh, found, now).with_event(AlertEvent(now, OPENED, why))
-    again = replace(_carrying(before, found, now), status=Status.FIRING, verdict=None)
+    again = replace(_carrying(before, found, now), status=Status.FIRING, verdict=None, since=now)
     return again.with_event(AlertEvent(now, REOPENED, why))
 
 

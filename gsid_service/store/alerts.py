@@ -18,7 +18,7 @@ from gsid_service.records import (
     Severity,
     Status,
 )
-from gsid_service.store.tables import alert_events, alerts
+from gsid_service.store.tables import alert_events, alerts, notifications
 
 DOCUMENT = ("score", "observed", "expected", "snapshot_id", "collector", "reverting_repairs")
 
@@ -33,6 +33,19 @@ def of_network(
     query = select(alerts).where(alerts.c.network == network).order_by(alerts.c.number)
     found = _read(connection, connection.execute(query.with_for_update()).all(), since)
     return {(alert.fact, alert.parameter): alert for alert in found}
+
+
+def unfinished(connection: Connection, network: str) -> list[Alert]:
+    """Alerts of which there may be something to tell, to be changed, without their events."""
+    told = select(notifications.c.alert).where(
+        notifications.c.network == network, notifications.c.unfinished
+    )
+    query = select(alerts).where(
+        alerts.c.network == network,
+        (alerts.c.status != Status.RESOLVED.value) | alerts.c.number.in_(told),
+    )
+    rows = connection.execute(query.order_by(alerts.c.number).with_for_update())
+    return [_alert(row, ()) for row in rows]
 
 
 def slots(connection: Connection, network: str) -> set[Slot]:
@@ -119,6 +132,7 @@ def _row(alert: Alert) -> dict[str, Any]:
             "key": [alert.fact.predicate, list(alert.fact.args)],
             "flapping": alert.flapping,
             "verdict": alert.verdict,
+            "since": alert.since.isoformat() if alert.since else None,
             "broken_intents": [
                 [i.predicate, list(i.args), i.holds, derived] for i, derived in alert.broken_intents
             ],
@@ -163,6 +177,7 @@ def _alert(row: Row[Any], events: Iterable[AlertEvent]) -> Alert:
         moved=tuple(Move(*move) for move in document["moved"]),
         flapping=document["flapping"],
         verdict=document["verdict"],
+        since=datetime.fromisoformat(document["since"]) if document["since"] else None,
         events=tuple(events),
         **{name: document[name] for name in DOCUMENT},
     )
