@@ -90,7 +90,7 @@ def next_start(window: Window, now: datetime) -> datetime | None:
     return None if following is None else following.replace(tzinfo=zone).astimezone(UTC)
 
 
-def check_rule(rule: str) -> None:
+def check_rule(rule: str, start: datetime) -> None:
     """Raise `BadRule` for what is not a rule, or one that recurs too often."""
     parts = _parts(rule)
     if parts.pop("FREQ", "") not in FREQUENCIES:
@@ -99,7 +99,7 @@ def check_rule(rule: str) -> None:
     if unknown:
         raise BadRule(f"{unknown[0]!r} is none of FREQ, {', '.join(PARTS)}")
     try:
-        found = rrulestr(rule, dtstart=datetime(2000, 1, 1))
+        found = rrulestr(rule, dtstart=start.replace(tzinfo=None))
     except (ValueError, TypeError, OverflowError, KeyError) as error:
         raise BadRule(f"not a rule of RFC 5545: {error}") from None
     if not isinstance(found, rrule):

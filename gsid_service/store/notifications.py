@@ -49,8 +49,11 @@ def save(
 
 def look_at(connection: Connection, names: Sequence[str] | None, at: datetime | None) -> None:
     """When to look for something to tell of the alerts of these networks, or of all."""
-    query = update(networks).values(notify_at=at)
-    connection.execute(query if names is None else query.where(networks.c.name.in_(names)))
+    if names is None:  # one after the other, as all who change several do
+        ordered = select(networks.c.name).order_by(networks.c.name).with_for_update()
+        names = list(connection.scalars(ordered))
+    change = update(networks).values(notify_at=at)
+    connection.execute(change.where(networks.c.name.in_(names)))
 
 
 def to_look_at(connection: Connection, now: datetime) -> list[str]:

@@ -23,9 +23,13 @@ def find(connection: Connection, number: int, to_change: bool = False) -> Silenc
     return None if row is None else _silence(row)
 
 
-def page(connection: Connection, before: int | None, limit: int, after: datetime) -> list[Silence]:
-    """Silences that end after a time, the newest first."""
-    query = select(silences).where(silences.c.ends_at > after)
+def page(
+    connection: Connection, before: int | None, limit: int, after: datetime | None
+) -> list[Silence]:
+    """Silences, all or those that end after a time, the newest first."""
+    query = select(silences)
+    if after is not None:
+        query = query.where(silences.c.ends_at > after)
     if before is not None:
         query = query.where(silences.c.number < before)
     rows = connection.execute(query.order_by(silences.c.number.desc()).limit(limit))

@@ -2,7 +2,8 @@
 
 Every request is a line of JSON in its log, written before the answer: what came, and what was
 answered. `/ok` takes all; `/flaky` drops, delays, or answers 500 and 429 before it takes a message;
-`/picky` refuses some messages for good; `/gone` answers 410 after some; `/slow` takes its time.
+`/picky` refuses some messages for good; `/gone` answers 410 after some; `/slow` takes its time;
+`/refuse` takes nothing.
 """
 
 import hashlib
@@ -71,6 +72,8 @@ class Handler(BaseHTTPRequestHandler):
         """The status to answer; 0 drops the connection."""
         if self.path == "/slow":
             time.sleep(SLOW_SECONDS)
+        if self.path == "/refuse":
+            return 404
         if self.path == "/picky" and is_refused(key):
             return 400
         if self.path == "/gone":

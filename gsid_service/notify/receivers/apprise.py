@@ -1,5 +1,6 @@
 """Whatever apprise reaches (Slack, Teams, e-mail, …): the alert's sentence, and a link."""
 
+import logging
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -11,6 +12,8 @@ from gsid_service.notify.post import UnsafeUrl, check_host
 from gsid_service.notify.receivers import BadReceiver, Target, one_secret
 from gsid_service.notify.retry import DeliveryError
 
+# It logs URLs, which hold secrets.
+logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
 SHOWN = 5  # alerts
 SECRET = "secret_env"  # noqa: S105 (the key's name)
 KINDS = {form.RESOLVED: apprise.NotifyType.SUCCESS, form.ACKNOWLEDGED: apprise.NotifyType.INFO}
