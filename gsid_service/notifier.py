@@ -268,8 +268,8 @@ class Notifier:
 
     def _look_at(self, name: str, now: datetime) -> None:
         with self.database.write() as connection:
+            before = alerts.unfinished(connection, name)  # all lock alerts first, then the network
             notifications.look_at(connection, [name], None)
-            before = alerts.unfinished(connection, name)
             after = self.plan(connection, name, before, now)
         for worker in self._workers:
             worker.wake()

@@ -4,10 +4,10 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, select, update
+from sqlalchemy import Connection, Row, case, literal, select, update
 
 from gsid_service.notices import Matcher, Silence
-from gsid_service.store.tables import silences
+from gsid_service.store.tables import Instant, silences
 
 
 def add(connection: Connection, silence: Silence) -> Silence:
@@ -44,7 +44,7 @@ def unexpired(connection: Connection, now: datetime) -> list[Silence]:
 
 def end(connection: Connection, number: int, now: datetime) -> None:
     """A silence that is over now; one that had not begun never was."""
-    begun = case((silences.c.starts_at > now, now), else_=silences.c.starts_at)
+    begun = case((silences.c.starts_at > now, literal(now, Instant)), else_=silences.c.starts_at)
     query = update(silences).where(silences.c.number == number)
     connection.execute(query.values(starts_at=begun, ends_at=now))
 
