@@ -163,6 +163,8 @@ def listening(folder: Path) -> Iterator[Listener]:
 
 def main() -> None:
     Handler.log = Path(sys.argv[2])
+    if Handler.log.exists():  # as it was before it died
+        Handler.taken = Handler.log.read_text().count('"path": "/gone"')
     ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 
 
