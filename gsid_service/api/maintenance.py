@@ -44,7 +44,7 @@ class WindowWanted(BaseModel):
     rule: Text | None = Field(
         default=None,
         max_length=500,
-        description="How it recurs: a rule of RFC 5545, daily or more rarely, UNTIL in local time.",
+        description="How it recurs: a rule of RFC 5545, daily or rarer, UNTIL in local time.",
         examples=["FREQ=WEEKLY;BYDAY=SU"],
     )
     timezone: Text = Field(

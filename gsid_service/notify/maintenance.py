@@ -5,7 +5,7 @@ clocks change.
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
@@ -15,11 +15,15 @@ from gsid_service.notices import Mode, Window
 from gsid_service.notify.batch import Batch, Held, Note
 from gsid_service.records import FactKey
 
-# Rules that recur by the hour or faster, or by odd parts, would take long to walk through.
-FREQUENCIES = ("DAILY", "WEEKLY", "MONTHLY", "YEARLY")
-PARTS = ("INTERVAL", "UNTIL", "BYDAY", "BYMONTHDAY", "BYMONTH", "BYSETPOS", "WKST")
-UNTIL = "%Y%m%dT%H%M%S"
-AHEAD = timedelta(days=800)  # a leap year's day comes again, or a yearly one
+# What a rule may say, by its frequency: with less of it, rules can be walked through in no time.
+COMMON = ("INTERVAL", "UNTIL")
+MONTHLY = (*COMMON, "BYDAY", "BYMONTHDAY", "BYMONTH", "BYSETPOS")
+PARTS = {
+    "DAILY": COMMON,
+    "WEEKLY": (*COMMON, "BYDAY", "WKST"),
+    "MONTHLY": MONTHLY,
+    "YEARLY": MONTHLY,
+}
 
 
 class BadRule(ValueError):
@@ -74,7 +78,7 @@ def open_until(window: Window, now: datetime) -> datetime | None:
     start: datetime | None = window.starts_at
     if window.rule is not None:
         zone = ZoneInfo(window.timezone)
-        last = _rule(window, now.year).before(_local(now, zone), inc=True)
+        last = _rule(window).before(_local(now, zone), inc=True)
         start = None if last is None else last.replace(tzinfo=zone).astimezone(UTC)
     if start is None or not start <= now < start + window.duration:
         return None
@@ -86,24 +90,27 @@ def next_start(window: Window, now: datetime) -> datetime | None:
     if window.rule is None:
         return window.starts_at if window.starts_at > now else None
     zone = ZoneInfo(window.timezone)
-    following = _rule(window, now.year).after(_local(now, zone))
+    following = _rule(window).after(_local(now, zone))
     return None if following is None else following.replace(tzinfo=zone).astimezone(UTC)
 
 
 def check_rule(rule: str, start: datetime) -> None:
-    """Raise `BadRule` for what is not a rule, or one that recurs too often."""
-    parts = _parts(rule)
-    if parts.pop("FREQ", "") not in FREQUENCIES:
-        raise BadRule(f"FREQ must be one of {', '.join(FREQUENCIES)}")
-    unknown = sorted(parts.keys() - set(PARTS))
+    """Raise `BadRule` for what is not a rule, recurs too often, or never."""
+    parts = dict(part.partition("=")[::2] for part in rule.upper().split(";"))
+    frequency = parts.pop("FREQ", "")
+    if frequency not in PARTS:
+        raise BadRule(f"FREQ must be one of {', '.join(PARTS)}")
+    unknown = sorted(parts.keys() - set(PARTS[frequency]))
     if unknown:
-        raise BadRule(f"{unknown[0]!r} is none of FREQ, {', '.join(PARTS)}")
+        known = ", ".join(PARTS[frequency])
+        raise BadRule(f"{unknown[0]!r} is none of {known}, which FREQ={frequency} takes")
+    begin = start.replace(tzinfo=None)
     try:
-        found = rrulestr(rule, dtstart=start.replace(tzinfo=None))
+        found = rrulestr(rule, dtstart=begin)
     except (ValueError, TypeError, OverflowError, KeyError) as error:
         raise BadRule(f"not a rule of RFC 5545: {error}") from None
-    if not isinstance(found, rrule):
-        raise BadRule("one rule, and nothing else")
+    if found.after(begin, inc=True) is None:
+        raise BadRule("it never comes true")
 
 
 def _local(now: datetime, zone: ZoneInfo) -> datetime:
@@ -111,14 +118,6 @@ def _local(now: datetime, zone: ZoneInfo) -> datetime:
 
 
 @lru_cache(maxsize=1024)
-def _rule(window: Window, year: int) -> rrule | rruleset:
-    """The rule up to some time after a year: one that never comes true must end somewhere."""
-    parts = _parts(window.rule or "")
-    end = f"{datetime(year, 12, 31) + AHEAD:{UNTIL}}"
-    parts["UNTIL"] = min(parts.get("UNTIL", end), end)  # both are local, the year first
-    text = ";".join(f"{name}={value}" for name, value in parts.items())
-    return rrulestr(text, dtstart=_local(window.starts_at, ZoneInfo(window.timezone)), cache=True)
-
-
-def _parts(rule: str) -> dict[str, str]:
-    return dict(part.partition("=")[::2] for part in rule.upper().split(";"))
+def _rule(window: Window) -> rrule | rruleset:
+    begin = _local(window.starts_at, ZoneInfo(window.timezone))
+    return rrulestr(window.rule or "", dtstart=begin, cache=True)

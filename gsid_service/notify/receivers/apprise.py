@@ -26,7 +26,7 @@ class Receiver:
         if target.url is not None:
             raise BadReceiver("url", "apprise's URL holds a secret: give it by secret_env or _file")
         self.target = target
-        self.shown = self._service().schema()
+        self.shown = str(self._service().schema)
 
     def send(self, key: str, message: Message, now: datetime) -> str:  # noqa: ARG002
         kind = KINDS.get(message["status"], apprise.NotifyType.FAILURE)
@@ -53,11 +53,15 @@ class Receiver:
         )
         if found is None:
             raise BadReceiver(SECRET, "not a URL that apprise knows")
-        fixed = str(getattr(found, "notify_url", ""))
-        host = urlsplit(fixed).hostname or found.host or ""
-        secure = found.secure or fixed.startswith("https:") or self.target.allow_http
+        # A hosted service has a site of its own, and a token where others have a host.
+        host = urlsplit(str(getattr(found, "service_url", None) or "")).hostname or found.host
+        secure = found.schema in _several(found.secure_protocol) or self.target.allow_http
         try:
-            check_host(host, secure, self.target.hosts)
+            check_host(str(host), secure, self.target.hosts)
         except UnsafeUrl as error:
             raise BadReceiver(SECRET, str(error)) from None
         return found
+
+
+def _several(names: object) -> tuple[object, ...]:
+    return tuple(names) if isinstance(names, tuple | list | set | frozenset) else (names,)
