@@ -306,20 +306,17 @@ def _place(name: str) -> tuple[str, str] | None:
 def _line(error: Any, origin: Mapping[tuple[str, ...], str]) -> str:
     where = tuple(str(part) for part in error["loc"])
     source = origin.get(where[:1] if where[0] == LIST else where[:2], "")
-    if (
-        len(where) == 1 and error["type"] == "value_error"
-    ):  # of several keys: wherever they are from
-        source = ", ".join(
-            sorted({o[:-2] for k, o in origin.items() if k[0] == where[0] and k[1:]})
-        )
-        source += ": " if source else ""
+    if len(where) == 1 and where[0] != LIST and error["type"] == "value_error":
+        # Of several keys: wherever they are from.
+        places = {o[:-2] for k, o in origin.items() if k[0] == where[0] and k[1:]}
+        source = ", ".join(sorted(places)) + (": " if places else "")
     name = _name(where)
     if error["type"] == "extra_forbidden":
         known = _sections() if len(where) == 1 else ", ".join(_keys(where[0]))
         return f"{source}{name}: no such setting; known: {known}"
     message = error["msg"].removeprefix("Value error, ")
     # A URL may hold a password.
-    hidden = isinstance(error["input"], dict) or where[-1] == "url"
+    hidden = isinstance(error["input"], dict | list | tuple) or where[-1] == "url"
     shown = "" if hidden else f" (is {error['input']!r})"
     return f"{source}{name}: {message}{shown}"
 

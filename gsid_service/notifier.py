@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from gsid_service.config import BadSettings, Settings
 from gsid_service.config import Receiver as Wanted
 from gsid_service.metrics import Metrics
-from gsid_service.notices import Delivery, Message, Notification, Sending, Window
+from gsid_service.notices import Delivery, Message, Mode, Notification, Sending, Window
 from gsid_service.notify import pipeline
 from gsid_service.notify.batch import Route, Situation
 from gsid_service.notify.maintenance import concerns, holds_back, next_start, open_until
@@ -159,7 +159,7 @@ class Notifier:
                 if receiver not in self.channels and status == Sending.PENDING.value:
                     outbox.bury(connection, receiver, self.clock(), NO_LONGER)
             # A receiver may be new, or want other things than before.
-            notifications.look_at(connection, None, self.clock())
+            notifications.look_at_all(connection, self.clock())
         self._thread.start()
         for worker in self._workers:
             worker.start()
@@ -281,9 +281,9 @@ class Notifier:
         with self.database.read() as connection:
             standing = maintenance.standing(connection, now)
             names = networks.names(connection)
-        held = [w for name in [*names, ""] for w in holds_back(standing, name, now)]
+        held = [w for w in standing if w.mode is Mode.HOLD and open_until(w, now)]
         over = [window for window in self._held if window not in held]
-        self._held = list(dict.fromkeys(held))
+        self._held = held
         for window in over:
             self.wake_cycle(names if window.network is None else [window.network])
         begins = [at for w in standing if (at := next_start(w, now))]

@@ -48,7 +48,10 @@ ALLOWED: dict[str, set[str]] = {
     # Beside the daemon.
     "evaluate": {"schema", "records", "ingest", "simulate", "assemble", "score"},
     "train": {"schema", "records", "simulate", "score", "evaluate"},
-    "bench": {"schema", "records", "ingest", "simulate", "assemble", "score", "evaluate"},
+    "bench": {
+        *("schema", "records", "notices", "config", "metrics", "store", "ingest", "simulate"),
+        *("assemble", "score", "evaluate", "notify", "notifier"),
+    },
     "__main__": ANYTHING,
 }
 MAY_IMPORT_TORCH = {"score", "train", "evaluate", "bench"}

@@ -135,7 +135,7 @@ def add_window(request: Request, who: Operator, wanted: WindowWanted) -> WindowD
     _check(window, who)
     with service.database.write() as connection:
         window = maintenance.add(connection, window)
-        notifications.look_at(connection, None, now)
+        notifications.look_at_all(connection, now)
     service.notifier.wake()
     return WindowDocument.of(window, now)
 
@@ -162,7 +162,7 @@ def cancel_window(request: Request, who: Operator, window_id: WindowId) -> Windo
         if window.cancelled_at is not None:
             raise Problem(409, f"{window_id} is cancelled already")
         maintenance.cancel(connection, window.number, now)
-        notifications.look_at(connection, None, now)
+        notifications.look_at_all(connection, now)
         cancelled = maintenance.find(connection, window.number)
     service.notifier.wake()
     return WindowDocument.of(_known(cancelled, window_id, who), now)

@@ -122,7 +122,7 @@ def add_silence(request: Request, who: Operator, wanted: SilenceWanted) -> Silen
     _check(silence, who, now, wanted.confirm)
     with service.database.write() as connection:
         silence = silences.add(connection, silence)
-        notifications.look_at(connection, None, now)
+        notifications.look_at_all(connection, now)
     service.notifier.wake()
     return SilenceDocument.of(silence, now)
 
@@ -149,7 +149,7 @@ def end_silence(request: Request, who: Operator, silence_id: SilenceId) -> Silen
         if silence.ends_at <= now:
             raise Problem(409, f"{silence_id} is over already")
         silences.end(connection, silence.number, now)
-        notifications.look_at(connection, None, now)
+        notifications.look_at_all(connection, now)
         ended = silences.find(connection, silence.number)
     service.notifier.wake()
     return SilenceDocument.of(_known(ended, silence_id, who), now)

@@ -25,7 +25,8 @@ def check(url: str, allow_http: bool, hosts: tuple[str, ...]) -> None:
     try:
         parsed = urlsplit(url)
         host, _ = parsed.hostname, parsed.port
-    except ValueError as error:
+        httpx.URL(url)
+    except (ValueError, httpx.InvalidURL) as error:
         raise UnsafeUrl(f"not a URL: {error}") from None
     if parsed.scheme not in {"http", "https"} or not host:
         raise UnsafeUrl("not a URL of the form https://host/path")

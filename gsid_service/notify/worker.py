@@ -105,6 +105,10 @@ class Worker:
             self._failed(delivery, error)
         except BadReceiver as error:  # such as a secret's file that is gone
             self._failed(delivery, DeliveryError(str(error), retry=True, everything=True))
+        except Exception as error:
+            # Our own mistake, with this message perhaps: others must not wait for it.
+            log.exception("cannot be sent", receiver=self.name, delivery=delivery.id)
+            self._failed(delivery, DeliveryError(type(error).__name__, retry=True))
         else:
             self._failures, self._not_before = 0, None
             self.outbox.delivered(delivery, self.clock(), answer)

@@ -47,13 +47,20 @@ def save(
     upsert(connection, notifications, [_row(network, record) for record, key in records if not key])
 
 
-def look_at(connection: Connection, names: Sequence[str] | None, at: datetime | None) -> None:
-    """When to look for something to tell of the alerts of these networks, or of all."""
-    if names is None:  # one after the other, as all who change several do
-        ordered = select(networks.c.name).order_by(networks.c.name).with_for_update()
-        names = list(connection.scalars(ordered))
+def look_at(connection: Connection, names: Sequence[str], at: datetime | None) -> None:
+    """When to look for something to tell of the alerts of networks."""
     change = update(networks).values(notify_at=at)
     connection.execute(change.where(networks.c.name.in_(names)))
+
+
+def look_at_all(connection: Connection, at: datetime) -> None:
+    """Look at all networks of whose alerts there may be something to tell."""
+    standing = select(alerts.c.network).where(alerts.c.status != Status.RESOLVED.value)
+    untold = select(notifications.c.network).where(notifications.c.unfinished)
+    query = select(networks.c.name).where(networks.c.name.in_(standing.union(untold)))
+    # Locked one after the other, as all do who change several.
+    names = connection.scalars(query.order_by(networks.c.name).with_for_update())
+    look_at(connection, list(names), at)
 
 
 def to_look_at(connection: Connection, now: datetime) -> list[str]:

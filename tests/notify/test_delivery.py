@@ -34,7 +34,7 @@ def test_a_page_and_its_end_arrive_signed_and_in_order(
         (first,) = listener.wait(1)
         noc.resolve(*kept)
         second = listener.wait(2)[1]
-        assert noc.drained()
+        noc.until(noc.drained)
     assert [first["body"]["status"], second["body"]["status"]] == ["firing", "resolved"]
     assert first["body"]["alerts"][0]["gsid"]["id"] == kept[0].id
     assert first["id"] != second["id"]
