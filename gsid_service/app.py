@@ -426,9 +426,9 @@ class Service:
                     after.append(alert)
             scores.replace(connection, network.name, scored, now)
             networks.finish(connection, network.name, network.news, newest, now, summary)
-            after = self.notifier.plan(connection, network.name, after, now)
-        self.notifier.wake()
-        return after
+            plan = self.notifier.plan(connection, network.name, after, now)
+        self.notifier.go(plan)
+        return plan.alerts
 
     def _rules(self) -> Rules:
         wanted = self.settings.alerts

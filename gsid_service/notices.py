@@ -4,9 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from gsid_service.records import Severity, Status
+
+Label = Literal[
+    "alert", "network", "predicate", "fact", "entity", "parameter", "severity", "collector"
+]
+Comparison = Literal["=", "!=", "~", "!~"]
+REPEAT = "repeat"  # the kind of a message that says again what is known
 
 
 class Matcher(NamedTuple):
@@ -136,10 +142,9 @@ class Delivery:
 
 
 class Outgoing(NamedTuple):
-    """A message that a stage wants delivered, and the alerts that it speaks of."""
+    """A message that a stage wants delivered."""
 
     key: str
     group: Group
     kind: str
     message: Message
-    alerts: frozenset[str]

@@ -8,7 +8,8 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 from uuid import uuid4
 
 import structlog
@@ -41,6 +42,7 @@ from gsid_service.store.database import Database
 
 log = structlog.get_logger()
 LOOK_SECONDS = 30.0  # at least so often
+LATE = datetime.max.replace(tzinfo=UTC)
 PAUSE_SECONDS = 1.0
 STOP_SECONDS = 5.0  # for a message that is under way
 NO_LONGER = "the receiver is no longer in the settings"
@@ -122,6 +124,14 @@ def _route(wanted: Wanted, settings: Settings, receiver: Receiver) -> Route:
     )
 
 
+class Plan(NamedTuple):
+    """What a transaction has planned; to be put to work once it is durable."""
+
+    alerts: list[Alert]  # silenced where they are
+    receivers: frozenset[str] = frozenset()  # that there is a message for
+    look_at: datetime | None = None  # when to plan again
+
+
 class Notifier:
     """Plans what to tell, and has it delivered."""
 
@@ -143,12 +153,13 @@ class Notifier:
             span=timedelta(seconds=wanted.give_up_seconds),
         )
         metrics.know_receivers(self.channels)
-        self._workers = [
-            Worker(name, c.receiver, _Outbox(database), patience, clock, metrics.notified)
+        self._workers = {
+            name: Worker(name, c.receiver, _Outbox(database), patience, clock, metrics.notified)
             for name, c in self.channels.items()
-        ]
+        }
         self._held: list[Window] = []  # in which no alert opened, when last looked at
         self._wake, self._stopping = threading.Event(), False
+        self._until = LATE  # when it looks next
         self._thread = threading.Thread(target=self._run, name="notify", daemon=True)
 
     # Starting and stopping
@@ -161,37 +172,44 @@ class Notifier:
             # A receiver may be new, or want other things than before.
             notifications.look_at_all(connection, self.clock())
         self._thread.start()
-        for worker in self._workers:
+        for worker in self._workers.values():
             worker.start()
 
     def stop(self) -> None:
         self._stopping = True
         self._wake.set()
-        for worker in self._workers:
+        for worker in self._workers.values():
             worker.stop()
         self._thread.join()
-        for worker in self._workers:
+        for worker in self._workers.values():
             worker.join(STOP_SECONDS)
 
     @property
     def alive(self) -> bool:
-        return self._thread.is_alive() and all(worker.alive for worker in self._workers)
+        return self._thread.is_alive() and all(worker.alive for worker in self._workers.values())
 
     def wake(self) -> None:
         """There is something new in the store, to look at or to deliver."""
         self._wake.set()
-        for worker in self._workers:
+        for worker in self._workers.values():
             worker.wake()
+
+    def go(self, plan: Plan) -> None:
+        """Put to work what was planned, now that it is durable."""
+        for name in plan.receivers:
+            self._workers[name].wake()
+        if plan.look_at is not None and plan.look_at < self._until:
+            self._wake.set()
 
     # Planning
 
     def plan(
         self, connection: Connection, network: str, found: Sequence[Alert], now: datetime
-    ) -> list[Alert]:
-        """Queue what there is to tell of alerts; the alerts, silenced where they are."""
-        known = notifications.of_network(connection, network)
+    ) -> Plan:
+        """Queue what there is to tell of alerts."""
+        known = notifications.of_network(connection, network) if self.channels else []
         if not known and all(alert.status is Status.RESOLVED for alert in found):
-            return list(found)
+            return Plan(list(found))
         situation = self._situation(connection, network, now)
         after = [_saved(connection, alert, with_status(alert, situation)) for alert in found]
         disabled = outbox.disabled(connection)
@@ -204,16 +222,23 @@ class Notifier:
             outbox.put(connection, network, name, batch.outgoing, now, dead)
             batches.append(batch)
         self._drop_unknown(connection, network, known, now)
-        notifications.look_at(connection, [network], pipeline.next_look(batches, situation))
-        return after
+        look_at = pipeline.next_look(batches, situation)
+        notifications.look_at(connection, [network], look_at)
+        told = frozenset(batch.route.receiver for batch in batches if batch.outgoing)
+        return Plan(after, told, look_at)
 
     def _situation(self, connection: Connection, network: str, now: datetime) -> Situation:
+        quiet = (
+            tuple(silences.unexpired(connection, now)),
+            tuple(maintenance.standing(connection, now)),
+        )
+        if not self.channels:  # nothing else matters to who is told by nobody
+            return Situation(now, *quiet)
         about = networks.find(connection, network)
         missing = about.summary.get("missing", ()) if about else ()
         return Situation(
             now,
-            tuple(silences.unexpired(connection, now)),
-            tuple(maintenance.standing(connection, now)),
+            *quiet,
             tuple(FactKey(predicate, tuple(args)) for predicate, args in missing),
             frozenset(scores.stale(connection, network)),
             frozenset(outbox.waiting_groups(connection, network)),
@@ -254,7 +279,7 @@ class Notifier:
 
     def _look(self) -> float:
         """Look at the networks that are due; seconds until the next is."""
-        now = self.clock()
+        now, self._until = self.clock(), LATE
         with self.database.read() as connection:
             names = notifications.to_look_at(connection, now)
         for name in names:
@@ -263,17 +288,17 @@ class Notifier:
         with self.database.read() as connection:
             following = notifications.next_look(connection)
         times = [at for at in (following, *ends) if at is not None]
-        until = min((at - self.clock()).total_seconds() for at in times) if times else LOOK_SECONDS
-        return min(until, LOOK_SECONDS)
+        now = self.clock()
+        self._until = min([*times, now + timedelta(seconds=LOOK_SECONDS)])
+        return (self._until - now).total_seconds()
 
     def _look_at(self, name: str, now: datetime) -> None:
         with self.database.write() as connection:
             before = alerts.unfinished(connection, name)  # all lock alerts first, then the network
             notifications.look_at(connection, [name], None)
-            after = self.plan(connection, name, before, now)
-        for worker in self._workers:
-            worker.wake()
-        if before != after:  # so that the metrics show it
+            plan = self.plan(connection, name, before, now)
+        self.go(plan)
+        if before != plan.alerts:  # so that the metrics show it
             self.wake_cycle([name])
 
     def _open_again(self, now: datetime) -> list[datetime]:

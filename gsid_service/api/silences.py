@@ -13,7 +13,7 @@ from gsid_service.api.networks import READ, WRITE, service_of
 from gsid_service.api.paging import Cursor, Limit, number_in
 from gsid_service.api.problems import Problem, answers
 from gsid_service.api.text import Text
-from gsid_service.notices import Matcher, Silence
+from gsid_service.notices import Comparison, Label, Matcher, Silence
 from gsid_service.notify.silence import is_broad
 from gsid_service.schema import LOCAL_PREF
 from gsid_service.store import notifications, silences
@@ -29,10 +29,8 @@ class MatcherDocument(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    name: Literal[
-        "alert", "network", "predicate", "fact", "entity", "parameter", "severity", "collector"
-    ]
-    operator: Literal["=", "!=", "~", "!~"] = "="
+    name: Label
+    operator: Comparison = "="
     value: Text = Field(max_length=2000, examples=[NETWORK])
 
 

@@ -87,7 +87,7 @@ def _fill(database: Database, names: list[str], count: int) -> None:
 
 
 def _outgoing(group: Group, message: Message) -> Outgoing:
-    return Outgoing(f"msg_{uuid4().hex}", group, "new", message, frozenset())
+    return Outgoing(f"msg_{uuid4().hex}", group, "new", message)
 
 
 def _delivered(port: int, receivers: int, bare: float) -> Figure:

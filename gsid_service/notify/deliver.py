@@ -3,14 +3,13 @@
 from collections import defaultdict
 from dataclasses import replace
 
-from gsid_service.notices import Group, Outgoing, Told
+from gsid_service.notices import REPEAT, Group, Outgoing, Told
 from gsid_service.notify.batch import Batch, Note, Route
 from gsid_service.notify.dedup import repeat_at
 from gsid_service.notify.message import compose
 from gsid_service.notify.news import ACKNOWLEDGED, CHANGED, NEW, RESTORED, news
 from gsid_service.records import Status
 
-REPEAT = "repeat"
 KINDS = (NEW, CHANGED, RESTORED, ACKNOWLEDGED, REPEAT)  # a message is named for the first in it
 
 
@@ -35,9 +34,8 @@ def deliver(batch: Batch) -> Batch:
 def _outgoing(batch: Batch, group: Group, notes: list[Note]) -> Outgoing:
     kind, reason = min((_why(n, batch.route) for n in notes), key=lambda why: KINDS.index(why[0]))
     flushed = group._replace(flushed_at=batch.now)
-    ids = frozenset(note.alert.id for note in notes)
     message = compose(kind, reason, group, notes)
-    return Outgoing(f"msg_{batch.new_key()}", flushed, kind, message, ids)
+    return Outgoing(f"msg_{batch.new_key()}", flushed, kind, message)
 
 
 def _why(note: Note, route: Route) -> tuple[str, str]:

@@ -10,8 +10,6 @@ from gsid_service.notify.batch import Batch, Held, Note, Situation
 from gsid_service.notify.maintenance import covering
 from gsid_service.records import Alert, AlertEvent, Status
 
-LABELS = ("alert", "network", "predicate", "fact", "entity", "parameter", "severity", "collector")
-OPERATORS = ("=", "!=", "~", "!~")
 ONE_THING = frozenset({"alert", "fact", "entity"})
 
 

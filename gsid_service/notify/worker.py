@@ -19,7 +19,7 @@ from gsid_service.notify.retry import DeliveryError, Patience, next_try
 log = structlog.get_logger()
 IDLE_SECONDS = 5.0  # another process may have put something in
 PAUSE_SECONDS = 1.0  # before a database that does not answer is asked again
-DELIVERED, RETRIED, DEAD = OUTCOMES = ("delivered", "retried", "dead")
+DELIVERED, RETRIED, DEAD = ("delivered", "retried", "dead")
 
 
 class Outbox(Protocol):

@@ -6,13 +6,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, Select, delete, func, select, update
 
-from gsid_service.notices import Delivery, Message, Outgoing, Sending
+from gsid_service.notices import REPEAT, Delivery, Message, Outgoing, Sending
 from gsid_service.store.database import packed, unpacked, upsert
 from gsid_service.store.tables import deliveries, receivers
 
 HEAD = [column for column in deliveries.c if column.name != "message"]
 PENDING = deliveries.c.status == Sending.PENDING.value
-REPEAT = "repeat"
 
 
 class Disabled(NamedTuple):

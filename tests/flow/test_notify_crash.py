@@ -25,7 +25,7 @@ from tests.notify.listener import SECRET, Listener, is_refused, listening
 ROUNDS, AT_ONCE = 5, 10
 LINKS = ROUNDS * AT_ONCE
 POSTERS = 4
-RUN_SECONDS = (0.5, 4.0)  # between a start and the next kill
+SHORTEST = 0.5  # seconds between a start and the next kill
 SETTINGS = """
 [notify]
 group_wait_seconds = 0
@@ -71,10 +71,10 @@ def patiently(client: httpx.Client, method: str, path: str, **more: Any) -> Any:
 
 
 def kill_at_random(
-    server: Server, listener: Listener, ending: threading.Event, rng: random.Random
+    server: Server, listener: Listener, ending: threading.Event, longest: float
 ) -> int:
-    kills = 0
-    while not ending.wait(rng.uniform(*RUN_SECONDS)):
+    kills, rng = 0, random.Random("kills")
+    while not ending.wait(rng.uniform(SHORTEST, longest)):
         server.kill()
         kills += 1
         if kills % 3 == 0:
@@ -86,9 +86,11 @@ def kill_at_random(
     return kills
 
 
-@pytest.mark.parametrize(("kind", "networks"), [("sqlite", 40), ("postgresql", 4)])
+@pytest.mark.parametrize(
+    ("kind", "networks", "longest"), [("sqlite", 40, 4.0), ("postgresql", 6, 1.0)]
+)
 def test_every_alert_arrives(
-    kind: str, networks: int, tmp_path: Path, request: pytest.FixtureRequest
+    kind: str, networks: int, longest: float, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     need_model()
     url = f"sqlite:///{tmp_path / 'gsid.db'}"
@@ -102,7 +104,7 @@ def test_every_alert_arrives(
         server = Diffing(url, tmp_path / "server.log", flags, {"NOC_SECRET": SECRET})
         try:
             server.start()
-            kills = under_fire(server, listener, networks)
+            kills = under_fire(server, listener, networks, longest)
             drain(url)
         finally:
             server.close()
@@ -112,10 +114,10 @@ def test_every_alert_arrives(
         assert_dead(url, listener)
 
 
-def under_fire(server: Server, listener: Listener, networks: int) -> int:
+def under_fire(server: Server, listener: Listener, networks: int, longest: float) -> int:
     ending = threading.Event()
     with ThreadPoolExecutor(POSTERS + 1) as threads:
-        killing = threads.submit(kill_at_random, server, listener, ending, random.Random("kills"))
+        killing = threads.submit(kill_at_random, server, listener, ending, longest)
         posting = [threads.submit(posted, server, f"n{n}") for n in range(networks)]
         try:
             for each in posting:

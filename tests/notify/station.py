@@ -54,10 +54,12 @@ class Station:
         with self.database.write() as connection:
             snapshots.announce(connection, sorted({a.network for a in found}), now)
             kept = [alerts.save(connection, alert, 0) for alert in found]
+            plans = []
             for network in sorted({a.network for a in found}):
                 mine = [alert for alert in kept if alert.network == network]
-                self.notifier.plan(connection, network, mine, now)
-        self.notifier.wake()
+                plans.append(self.notifier.plan(connection, network, mine, now))
+        for plan in plans:
+            self.notifier.go(plan)
         return kept
 
     def resolve(self, *found: Alert) -> list[Alert]:

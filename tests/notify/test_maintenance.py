@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gsid_service.notices import Mode
@@ -55,6 +55,7 @@ def test_a_rule_ends_where_it_says() -> None:
     assert next_start(daily, NOW + timedelta(days=3)) is None
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(["FREQ=DAILY", "FREQ=WEEKLY;INTERVAL=2", "FREQ=MONTHLY;BYDAY=1MO"]),
     st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"]),

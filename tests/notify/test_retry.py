@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gsid_service.notify.retry import DeliveryError, Patience, next_try
@@ -13,6 +13,7 @@ TRY_AGAIN = DeliveryError("no", retry=True)
 luck = st.floats(0, 1)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 1000), luck)
 def test_a_wait_doubles_up_to_a_limit_and_is_between_half_and_all_of_that(
     attempts: int, luck: float
@@ -23,6 +24,7 @@ def test_a_wait_doubles_up_to_a_limit_and_is_between_half_and_all_of_that(
     assert whole / 2 <= (due - NOW).total_seconds() <= whole
 
 
+@settings(deadline=None)
 @given(st.integers(1, 50), luck, st.floats(0, 10_000), st.floats(0, 10_000) | st.none())
 def test_nothing_is_tried_after_the_span(
     attempts: int, luck: float, waited: float, after: float | None

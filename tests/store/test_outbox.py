@@ -24,7 +24,6 @@ def put(database: Database, *keys: str, receiver: str = "noc", **more: Any) -> N
             Group(key.split("-")[0], "rr1", NOW),
             "repeat" if key.endswith("r") else "new",
             {"said": key},
-            frozenset(),
         )
         for key in keys
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gsid_service.api.documents import AlertDocument
@@ -80,6 +80,7 @@ def test_the_webhook_s_body_is_alertmanager_s() -> None:
     assert len(one["gsid"]["broken_intents"]) == 1
 
 
+@settings(deadline=None, max_examples=40)
 @given(
     st.integers(1, 300),
     st.integers(0, 400),
