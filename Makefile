@@ -36,6 +36,7 @@ bench: $(READY) ## measure, against what is named beside each figure
 	$(BIN)/gsid bench score
 	$(BIN)/gsid bench verify
 	$(BIN)/gsid bench serve
+	$(BIN)/gsid bench notify
 
 results: $(READY) ## train and measure all that docs/results.md shows; hours, and goes on where it was
 	$(BIN)/gsid train shipped --out build/shipped

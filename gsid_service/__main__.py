@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import track
 
-from gsid_service.command import client, daemon, research
+from gsid_service.command import client, daemon, notices, research
 from gsid_service.terminal import BAD_INPUT, ERR, OUT, AsJson, print_json, print_rows, refuse, say
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ for speak in (client.push, client.check, client.status, client.alerts, client.ac
 app.add_typer(client.baseline, name="baseline")
 app.add_typer(client.intents, name="intents")
 app.add_typer(client.change, name="change")
+app.add_typer(notices.receivers, name="receivers")
+app.add_typer(notices.deliveries, name="deliveries")
+app.add_typer(notices.silences, name="silences")
+app.add_typer(notices.maintenance, name="maintenance")
 
 SnapshotFile = Annotated[Path, typer.Argument(help="A snapshot (JSON), or - for standard input.")]
 

@@ -33,6 +33,7 @@ from gsid_service.diagnose import Diagnoser, Diagnosis, Judged, Limits, Observat
 from gsid_service.ingest.inbox import Inbox
 from gsid_service.ingest.wire import parse_snapshot
 from gsid_service.metrics import Metrics
+from gsid_service.notifier import Notifier
 from gsid_service.records import (
     Alert,
     Change,
@@ -63,6 +64,7 @@ NEXT_HOP = "next_hop"  # the parameter of an alert about forwarding as it is rep
 SWEEP_STEPS = 20
 GIVE_WAY_SECONDS = 0.1
 CHECKS_AT_ONCE = 4  # each takes as long as a cycle, and they take turns with it
+MISSING_AT_MOST = 1000  # facts that are gone, remembered to explain alerts
 PAUSE_SECONDS = 1.0  # before a database that does not answer is asked again
 
 
@@ -80,6 +82,7 @@ class Service:
         self.settings, self.database, self.diagnose = settings, database, diagnose
         self.metrics, self.clock = metrics, clock
         self.inbox = Inbox(settings.ingest.queue, self.keep)
+        self.notifier = Notifier(settings, database, metrics, clock, self.wake)
         self._views: dict[tuple[str, str], tuple[Chain, View]] = {}
         self._known_silent: dict[str, set[str]] = {}  # as the last cycle had it
         self._differing: dict[str, set[Move]] = {}  # likewise
@@ -101,6 +104,7 @@ class Service:
             self.metrics.know(name)
             self._show_alerts(name, counted.get(name, Counter()))
         self.inbox.start()
+        self.notifier.start()
         self._thread.start()
         # What was left undone first, then everything, so that all of it is shown.
         self.wake([*unfinished, *known])
@@ -112,11 +116,12 @@ class Service:
             self._wake.notify()
         self._thread.join()
         self.diagnose.stop()
+        self.notifier.stop()
         self.database.close()
 
     @property
     def alive(self) -> bool:
-        return self._thread.is_alive() and self.inbox.alive
+        return self._thread.is_alive() and self.inbox.alive and self.notifier.alive
 
     # News
 
@@ -453,17 +458,22 @@ class Service:
         now, rules = self.clock(), self._rules()
         with self.database.write() as connection:
             before = alerts.of_network(connection, network.name, now - rules.flap_within)
+            held_back = self.notifier.holding(connection, network.name, now)
             after = []
             for slot in sorted(before.keys() | findings.keys()):
-                known = before.get(slot)
-                alert = decide(known, findings.get(slot), rules, now)
+                known, found = before.get(slot), findings.get(slot)
+                if (known is None or known.status is Status.RESOLVED) and held_back(*slot):
+                    found = None
+                alert = decide(known, found, rules, now)
                 if alert is not None and alert != known:
                     alert = alerts.save(connection, alert, len(known.events) if known else 0)
                 if alert is not None:
                     after.append(alert)
             scores.replace(connection, network.name, scored, now)
             networks.finish(connection, network.name, network.news, newest, now, summary)
-        return after
+            plan = self.notifier.plan(connection, network.name, after, now)
+        self.notifier.go(plan)
+        return plan.alerts
 
     def _rules(self) -> Rules:
         wanted = self.settings.alerts
@@ -532,6 +542,7 @@ class Service:
             with self.database.write() as connection:
                 gone = retention.forget_snapshots(connection, name, before, kept.snapshots)
                 gone += retention.forget_history(connection, name, before)
+                gone += retention.forget_deliveries(connection, name, before)
             if not gone:
                 return
 
@@ -635,4 +646,11 @@ def _summary(
         "broken_intents": dict.fromkeys(sorted(kinds), 0)
         | Counter(intent.predicate for intent in diagnosis.broken),
         "baseline": None if baseline is None else baseline.approval.number,
+        "missing": _missing(merged, baseline)[:MISSING_AT_MOST],
     }
+
+
+def _missing(merged: Merged, baseline: Baseline | None) -> list[FactKey]:
+    """What was approved, and is no longer there."""
+    there = {fact.key for fact in merged.facts}
+    return [fact.key for fact in baseline.facts if fact.key not in there] if baseline else []

@@ -18,12 +18,15 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 
 PREFIX = "GSID_"
 MEBIBYTE = 1 << 20
+LIST = "receivers"  # the one section that is a list of tables, [[receivers]], in the file only
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, le=1e8, allow_inf_nan=False)]
+Wait = Annotated[float, Field(ge=0, le=1e8, allow_inf_nan=False)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -135,6 +138,67 @@ class Log(Section):
     )
 
 
+class Notify(Section):
+    group_wait_seconds: Wait = Field(
+        default=30, description="A new group of alerts waits so long for more of its cause."
+    )
+    group_interval_seconds: Wait = Field(
+        default=300, description="What is new in a group is told this long after the last message."
+    )
+    repeat_interval_seconds: Seconds = Field(
+        default=14_400, description="What still fires, and nobody acknowledged, is told again."
+    )
+    resend_seconds: Seconds = Field(
+        default=60, description="How often Alertmanager is told what still fires."
+    )
+    timeout_seconds: Seconds = Field(default=10, description="How long a receiver may take.")
+    retry_seconds: Seconds = Field(
+        default=1, description="Before the first retry; doubled with each, with jitter, up to"
+    )
+    retry_at_most_seconds: Seconds = Field(default=300, description="this long.")
+    give_up_seconds: Seconds = Field(
+        default=86_400, description="After this long a message is a dead letter."
+    )
+    hosts: tuple[str, ...] = Field(
+        default=(), description="The only hosts that messages go to; empty is any."
+    )
+    external_url: str = Field(
+        default="http://127.0.0.1:8080",
+        pattern=r"^https?://[^\s]+$",
+        description="Where people reach the console; links in messages begin with it.",
+    )
+
+    @field_validator("hosts", mode="before")
+    @classmethod
+    def _by_commas(cls, value: Any) -> Any:
+        return tuple(filter(None, value.split(","))) if isinstance(value, str) else value
+
+
+class Receiver(Section):
+    """Who is told; `[[receivers]]` once for each."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$", description="As you like to call it.")
+    type: str = Field(description="alertmanager, apprise, pagerduty, stdout or webhook.")
+    url: str | None = Field(default=None, description="Where messages go; not for apprise.")
+    secret_env: str | None = Field(default=None, description="The variable that holds the secret,")
+    secret_file: Path | None = Field(default=None, description="or the file; several rotate.")
+    min_severity: Literal["critical", "major", "minor"] = Field(
+        default="major", description="The least that it is told of."
+    )
+    allow_http: bool = Field(default=False, description="Also without TLS, and off loopback.")
+    group_wait_seconds: Wait | None = Field(default=None, description="If not as in [notify].")
+    group_interval_seconds: Wait | None = Field(default=None, description="If not as in [notify].")
+    repeat_interval_seconds: Seconds | None = Field(
+        default=None, description="If not as in [notify]."
+    )
+
+    @model_validator(mode="after")
+    def _one_secret(self) -> "Receiver":
+        if self.secret_env is not None and self.secret_file is not None:
+            raise ValueError("either secret_env or secret_file")
+        return self
+
+
 class Settings(Section):
     """All settings; what the service runs on."""
 
@@ -148,6 +212,17 @@ class Settings(Section):
     retention: Retention = Retention()
     metrics: Metrics = Metrics()
     log: Log = Log()
+    notify: Notify = Notify()
+    receivers: tuple[Receiver, ...] = ()
+
+    @field_validator("receivers")
+    @classmethod
+    def _names_differ(cls, found: tuple[Receiver, ...]) -> tuple[Receiver, ...]:
+        names = [receiver.name for receiver in found]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"the name {twice[0]!r} is there twice")
+        return found
 
 
 # What a running service takes over from a changed file; the rest needs a restart.
@@ -162,10 +237,13 @@ def load(
     file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any] | None = None
 ) -> Settings:
     """Settings from a file, variables and flags (`section.key`), each overriding the one before."""
-    tables: dict[str, dict[str, Any]] = {}
+    tables: dict[str, Any] = {}
     origin: dict[tuple[str, ...], str] = {}
     if file is not None:
         for section, table in _read(file).items():
+            if section == LIST:
+                tables[LIST], origin[LIST,] = table, f"{file}: "
+                continue
             if not isinstance(table, dict):
                 raise BadSettings(f"{file}: {section}: not a section; known: {_sections()}")
             tables[section] = {}
@@ -192,20 +270,24 @@ def load(
 def sample() -> str:
     """A file with every setting at its default, each with what it means."""
     lines = ["# Every setting, at its default."]
-    for section, field in Settings.model_fields.items():
-        lines.append(f"\n[{section}]")
-        kind = field.annotation
-        fields = kind.model_fields if isinstance(kind, type) and issubclass(kind, Section) else {}
-        for key, about in fields.items():
-            lines.append(f"# {about.description}")
+    for section in Settings.model_fields:
+        lines.append(f"\n# [[{LIST}]]" if section == LIST else f"\n[{section}]")
+        for key, about in _fields(section).items():
             value = about.get_default()
-            lines.append(f"# {key} =" if value is None else f"{key} = {_toml(value)}")
+            unset = value is None or about.is_required()
+            line = f"# {key} =" if unset else f"{key} = {_toml(value)}"
+            lines += [
+                f"# {about.description}",
+                f"# {line}" if section == LIST and not unset else line,
+            ]
     return "\n".join(lines) + "\n"
 
 
 def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
     return str(value) if isinstance(value, int | float) else f'"{value}"'
 
 
@@ -223,28 +305,32 @@ def _place(name: str) -> tuple[str, str] | None:
     if not name.startswith(PREFIX):
         return None
     section, _, key = name.removeprefix(PREFIX).lower().partition("_")
+    if section == LIST:
+        raise BadSettings(f"{name}: receivers are given in the file, as [[{LIST}]]")
     return (section, key) if section in Settings.model_fields and key else None
 
 
 def _line(error: Any, origin: Mapping[tuple[str, ...], str]) -> str:
     where = tuple(str(part) for part in error["loc"])
-    source = origin.get(where[:2], "")
-    if (
-        len(where) == 1 and error["type"] == "value_error"
-    ):  # of several keys: wherever they are from
-        source = ", ".join(
-            sorted({o[:-2] for k, o in origin.items() if k[0] == where[0] and k[1:]})
-        )
-        source += ": " if source else ""
-    name = ".".join(where)
+    source = origin.get(where[:1] if where[0] == LIST else where[:2], "")
+    if len(where) == 1 and where[0] != LIST and error["type"] == "value_error":
+        # Of several keys: wherever they are from.
+        places = {o[:-2] for k, o in origin.items() if k[0] == where[0] and k[1:]}
+        source = ", ".join(sorted(places)) + (": " if places else "")
+    name = _name(where)
     if error["type"] == "extra_forbidden":
         known = _sections() if len(where) == 1 else ", ".join(_keys(where[0]))
         return f"{source}{name}: no such setting; known: {known}"
     message = error["msg"].removeprefix("Value error, ")
-    # A database's URL may hold a password.
-    hidden = isinstance(error["input"], dict) or where == ("database", "url")
+    # A URL may hold a password.
+    hidden = isinstance(error["input"], dict | list | tuple) or where[-1] == "url"
     shown = "" if hidden else f" (is {error['input']!r})"
     return f"{source}{name}: {message}{shown}"
+
+
+def _name(where: tuple[str, ...]) -> str:
+    """As in server.port, and receivers[0].type."""
+    return "".join(f"[{part}]" if part.isdecimal() else f".{part}" for part in where)[1:]
 
 
 def _sections() -> str:
@@ -252,8 +338,12 @@ def _sections() -> str:
 
 
 def _keys(section: str) -> list[str]:
-    kind = Settings.model_fields[section].annotation
-    return list(kind.model_fields) if isinstance(kind, type) and issubclass(kind, Section) else []
+    return list(_fields(section))
+
+
+def _fields(section: str) -> dict[str, FieldInfo]:
+    kind = Receiver if section == LIST else Settings.model_fields[section].annotation
+    return kind.model_fields if isinstance(kind, type) and issubclass(kind, Section) else {}
 
 
 def _is_loopback(host: str) -> bool:

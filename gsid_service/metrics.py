@@ -16,6 +16,9 @@ from prometheus_client import (
 
 OUTCOMES = ("accepted", "duplicate", "conflict", "invalid", "refused")
 STAGES = ("merge", "simulate", "assemble", "score", "verify", "save")
+DELIVERY_OUTCOMES = ("delivered", "retried", "dead")
+PENDING, DEAD = "pending", "dead"
+VERDICTS = ("true", "false")
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
@@ -72,6 +75,26 @@ class Metrics:
         self.stale_facts = self._gauge(
             "gsid_stale_facts", "Facts that only silent collectors state.", "network"
         )
+        self.notifications = Counter(
+            "gsid_notifications_total",
+            "Tries to deliver a message, by what became of them.",
+            ["receiver", "outcome"],
+            registry=self.registry,
+        )
+        self.outbox_pending = self._gauge(
+            "gsid_outbox_pending", "Messages that are not delivered yet."
+        )
+        self.outbox_dead = self._gauge(
+            "gsid_outbox_dead", "Messages that were given up, and can be replayed.", "receiver"
+        )
+        self.verdicts = self._gauge(
+            "gsid_alert_verdicts",
+            "Alerts that operators called a true or a false alarm.",
+            *("network", "verdict"),
+        )
+        self.precision = self._gauge(
+            "gsid_alert_precision_ratio", "True alarms among all that were judged.", "network"
+        )
         self.model = Info("gsid_model", "The model that scores.", registry=self.registry)
         for stage in STAGES:
             self.cycle.labels(stage)
@@ -114,6 +137,27 @@ class Metrics:
     def show_alerts(self, network: str, counts: Mapping[tuple[str, str], int]) -> None:
         for (severity, status), count in counts.items():
             self.alerts.labels(network, severity, status).set(count)
+
+    def know_receivers(self, receivers: Iterable[str]) -> None:
+        for receiver in receivers:
+            for outcome in DELIVERY_OUTCOMES:
+                self.notifications.labels(receiver, outcome)
+
+    def notified(self, receiver: str, outcome: str, count: int) -> None:
+        self.notifications.labels(receiver, outcome).inc(count)
+
+    def show_outbox(self, receivers: Iterable[str], counts: Mapping[tuple[str, str], int]) -> None:
+        """Messages by receiver and status."""
+        self.outbox_pending.set(sum(n for (_, status), n in counts.items() if status == PENDING))
+        self.outbox_dead.clear()
+        for receiver in {*receivers, *(name for name, _ in counts)}:
+            self.outbox_dead.labels(receiver).set(counts.get((receiver, DEAD), 0))
+
+    def show_verdicts(self, counts: Mapping[str, Mapping[str, int]]) -> None:
+        for network, judged in counts.items():
+            for verdict in VERDICTS:
+                self.verdicts.labels(network, verdict).set(judged.get(verdict, 0))
+            self.precision.labels(network).set(judged.get("true", 0) / sum(judged.values()))
 
     def text(self) -> bytes:
         return generate_latest(self.registry)

@@ -215,6 +215,7 @@ class Alert:
     under_way: UnderWay | None = None
     flapping: bool = False
     verdict: str | None = None  # "true" or "false" alarm, where somebody said so
+    since: datetime | None = None  # when it last opened
     events: tuple[AlertEvent, ...] = ()
 
     def with_event(self, event: AlertEvent) -> "Alert":

@@ -21,6 +21,7 @@ from gsid_service.api.problems import Problem
 from gsid_service.app import Service
 from gsid_service.config import RELOADABLE, BadSettings, Settings
 from gsid_service.metrics import Metrics
+from gsid_service.notifier import channels
 from gsid_service.store import tokens
 from gsid_service.store.database import Database, connect
 
@@ -38,6 +39,7 @@ def serve(settings: Settings, read_again: Callable[[], Settings], version: str) 
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to reload
     _log_to(settings)
     _check_certificate(settings)
+    channels(settings)  # what is wrong with a receiver is said at once
     listening = _listen(settings)
     database = connect(settings.database.url, settings.database.migrate)
     required = _check_access(settings, database)
@@ -113,7 +115,8 @@ def _log_to(settings: Settings) -> None:
         structlog.stdlib.ProcessorFormatter(processor=shown, foreign_pre_chain=common)
     )
     logging.basicConfig(level=max(level, logging.INFO), handlers=[handler], force=True)
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    for chatty in ("alembic", "httpx"):  # httpx would log URLs, which may hold a secret
+        logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
 def _check_certificate(settings: Settings) -> None:

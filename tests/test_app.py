@@ -297,6 +297,13 @@ def test_the_fact_that_is_withdrawn_takes_its_alert_with_it(watch: Watch) -> Non
     assert str(ROUTE) not in {fact for fact, *_ in watch.shown()}
 
 
+def test_what_is_gone_is_remembered_to_explain_alerts(watch: Watch) -> None:
+    assert watch.see().summary["missing"] == []
+    session = next(fact.key for fact in RIGHT if fact.predicate == "ebgp")
+    watch.send((), complete=False, entities=(), withdrawn=[session])
+    assert watch.cycle().summary["missing"] == [[session.predicate, list(session.args)]]
+
+
 # Baselines
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from gsid_service.config import RELOADABLE, BadSettings, Server, Settings, load
+from gsid_service.config import RELOADABLE, BadSettings, Receiver, Server, Settings, load
 
 
 @pytest.fixture
@@ -181,7 +181,49 @@ def test_loopback_is_told_from_the_world(host: str, loopback: bool) -> None:
 
 
 def test_every_setting_says_what_it_is() -> None:
-    for name, section in Settings.model_fields.items():
-        assert isinstance(section.annotation, type)
-        for key, field in section.annotation.model_fields.items():
+    sections = {name: about.annotation for name, about in Settings.model_fields.items()}
+    for name, section in (sections | {"receivers": Receiver}).items():
+        assert isinstance(section, type)
+        for key, field in section.model_fields.items():
             assert field.description, f"{name}.{key}"
+
+
+RECEIVER = "[[receivers]]\nname = 'noc'\ntype = 'stdout'\n"
+
+
+def test_receivers_are_a_list_of_tables(file: Path) -> None:
+    found = load(
+        written(file, f"{RECEIVER}min_severity = 'minor'\n{RECEIVER.replace('noc', 'b')}"), {}
+    )
+    assert [(r.name, r.min_severity) for r in found.receivers] == [("noc", "minor"), ("b", "major")]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (f"{RECEIVER}{RECEIVER}", "receivers: the name 'noc' is there twice"),
+        (f"{RECEIVER}hots = 1", "receivers[0].hots: no such setting; known: name, type, url"),
+        (f"{RECEIVER}{RECEIVER.replace('noc', 'a b')}", "receivers[1].name"),
+        (f"{RECEIVER}secret_env = 'a'\nsecret_file = 'b'", "either secret_env or secret_file"),
+        (f"{RECEIVER}group_wait_seconds = -1", "receivers[0].group_wait_seconds"),
+        ("receivers = 3", "receivers"),
+        ("[receivers]\nname = 'noc'", "receivers"),
+    ],
+)
+def test_a_bad_receiver_is_named(file: Path, text: str, named: str) -> None:
+    line = refusal(written(file, text))
+    assert named in line
+    assert str(file) in line
+
+
+def test_a_receiver_s_url_is_not_repeated(file: Path) -> None:
+    assert "token" not in refusal(written(file, f"{RECEIVER}url = ['https://h/?token']"))
+
+
+def test_receivers_come_from_the_file_only() -> None:
+    assert "[[receivers]]" in refusal(None, {"GSID_RECEIVERS_NAME": "noc"})
+
+
+def test_hosts_are_a_list_or_have_commas(file: Path) -> None:
+    assert load(written(file, "[notify]\nhosts = ['a', 'b']"), {}).notify.hosts == ("a", "b")
+    assert load(None, {"GSID_NOTIFY_HOSTS": "a,b"}).notify.hosts == ("a", "b")

@@ -105,9 +105,12 @@ def _maybe_open(
             first_seen=now,
             last_seen=now,
             under_way=found.under_way,
+            since=now,
         )
         return _carrying(fresh, found, now).with_event(AlertEvent(now, OPENED, why))
-    after = replace(before, status=Status.FIRING, verdict=None, under_way=found.under_way)
+    after = replace(
+        before, status=Status.FIRING, verdict=None, under_way=found.under_way, since=now
+    )
     again = _carrying(after, found, now)
     return again.with_event(AlertEvent(now, REOPENED, why))
 

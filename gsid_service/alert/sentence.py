@@ -4,13 +4,15 @@ from collections import Counter
 from collections.abc import Iterable
 
 from gsid_service.alert.decide import Finding
-from gsid_service.records import Alert, BrokenIntent, FactKey, Move
+from gsid_service.records import Alert, BrokenIntent, FactKey, Move, Status
 from gsid_service.schema import FWD
 
 NAMED = 2  # routers that a sentence names; the others are counted
 
 
 def sentence(alert: Alert | Finding) -> str:
+    if isinstance(alert, Alert) and alert.status is Status.RESOLVED:
+        return f"restored: {alert.parameter} on {place(alert.fact)} is no longer wrong"
     if alert.fact.predicate == FWD.name:
         return _not_in_operation(alert)
     expected = f"{_expected(alert)}{_announced(alert)}"

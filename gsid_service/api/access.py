@@ -71,6 +71,11 @@ async def sender(request: Request) -> Token:
     return await _sending(await caller(request, await bearer(request)))
 
 
+def author(who: Token, named: str | None) -> str:
+    """Who does something: whom the token stands for, or without tokens whoever is named."""
+    return (named or who.name) if who is ANYONE else who.name
+
+
 def unbound(who: Token) -> None:
     """Refuse a caller who is bound to some networks what concerns all."""
     if who.networks:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
+from sqlalchemy import Connection
 
 from gsid_service.alert.decide import acknowledged, judged
 from gsid_service.api import paging
@@ -14,7 +15,7 @@ from gsid_service.api.paging import Cursor, Limit
 from gsid_service.api.problems import Problem, answers
 from gsid_service.api.text import Text
 from gsid_service.records import Alert, Status
-from gsid_service.store import alerts
+from gsid_service.store import alerts, notifications, verdicts
 
 router = APIRouter(prefix="/alerts", tags=["alerts"])
 AlertId = Annotated[str, Path(max_length=20, examples=["a17"])]
@@ -48,14 +49,15 @@ def list_alerts(
 
 @router.get("/{alert_id}", responses=answers(401, 403, 404, 422))
 def get_alert(request: Request, who: Reader, alert_id: AlertId) -> AlertDocument:
-    """One alert with all that happened to it."""
+    """One alert with all that happened to it, and who was told or not, and why."""
     with service_of(request).database.read() as connection:
         number = alerts.number_of(alert_id)
         alert = None if number is None else alerts.find(connection, number)
+        told = [] if number is None else notifications.of_alert(connection, number)
     if alert is None:
         raise Problem(404, f"alert: {alert_id!r} is not known", [("alert_id", "not known")])
     bound(who, alert.network)
-    return AlertDocument.told(alert)
+    return AlertDocument.told(alert, told)
 
 
 @router.post("/{alert_id}/ack", responses=WRITE | answers(409))
@@ -64,10 +66,12 @@ def acknowledge(
 ) -> AlertDocument:
     """Say that somebody looks after it."""
 
-    def change(alert: Alert) -> Alert:
+    def change(connection: Connection, alert: Alert) -> Alert:
         if alert.status is Status.RESOLVED:
             raise Problem(409, f"{alert_id} is resolved already")
-        return acknowledged(alert, who.name, service_of(request).clock(), note.note if note else "")
+        now = service_of(request).clock()
+        notifications.look_at(connection, [alert.network], now)
+        return acknowledged(alert, who.name, now, note.note if note else "")
 
     return _changed(request, who, alert_id, change)
 
@@ -76,15 +80,20 @@ def acknowledge(
 def judge(request: Request, who: Operator, alert_id: AlertId, verdict: Verdict) -> AlertDocument:
     """Say whether it was a true or a false alarm."""
 
-    def change(alert: Alert) -> Alert:
+    def change(connection: Connection, alert: Alert) -> Alert:
         now = service_of(request).clock()
-        return judged(alert, verdict.alarm, who.name, now, verdict.note)
+        after = judged(alert, verdict.alarm, who.name, now, verdict.note)
+        verdicts.keep(connection, after, who.name, now)
+        return after
 
     return _changed(request, who, alert_id, change)
 
 
 def _changed(
-    request: Request, who: Operator, alert_id: str, change: Callable[[Alert], Alert]
+    request: Request,
+    who: Operator,
+    alert_id: str,
+    change: Callable[[Connection, Alert], Alert],
 ) -> AlertDocument:
     service = service_of(request)
     with service.database.write() as connection:
@@ -93,6 +102,7 @@ def _changed(
         if before is None:
             raise Problem(404, f"alert: {alert_id!r} is not known", [("alert_id", "not known")])
         bound(who, before.network)
-        after = alerts.save(connection, change(before), len(before.events))
+        after = alerts.save(connection, change(connection, before), len(before.events))
+    service.notifier.wake()
     service.wake([after.network])
     return AlertDocument.told(after)

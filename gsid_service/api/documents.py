@@ -1,6 +1,6 @@
 """What the API answers, and what it takes beside snapshots."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Generic, Literal, Self, TypeVar
 
@@ -12,6 +12,7 @@ from gsid_service.alert.sentence import sentence
 from gsid_service.api.text import Text
 from gsid_service.check import Checked
 from gsid_service.ingest.wire import WireFact
+from gsid_service.notices import Notification
 from gsid_service.records import Alert, BrokenIntent, Change, Fact, FactKey
 from gsid_service.schema import BGP_ROUTE, FWD, LOCAL_PREF, REACHABLE
 from gsid_service.store.approvals import Approval
@@ -264,6 +265,28 @@ class EventDocument(BaseModel):
     who: str | None = Field(examples=[None])
 
 
+class NotificationDocument(BaseModel):
+    """Why a receiver was, or was not, told of an alert: what the last stage said."""
+
+    receiver: str = Field(examples=["noc"])
+    told: Literal["firing", "acknowledged", "resolved"] | None = Field(
+        description="What it was last told; null where nothing."
+    )
+    told_at: datetime | None
+    stage: str = Field(examples=["grouping"])
+    reason: str = Field(examples=["waits with its group until 22:00:30 UTC"])
+    at: datetime
+    delivery: str | None = Field(description="The last message about it.", examples=["d12"])
+
+    @classmethod
+    def of(cls, found: Notification) -> "NotificationDocument":
+        return cls(
+            told=found.told.status.value if found.told else None,  # type: ignore[arg-type]
+            told_at=found.told.at if found.told else None,
+            **{n: getattr(found, n) for n in ("receiver", "stage", "reason", "at", "delivery")},
+        )
+
+
 class FindingDocument(BaseModel):
     """A value that is probably wrong, and what it breaks."""
 
@@ -320,13 +343,18 @@ class AlertDocument(FindingDocument):
     verdict: Literal["true", "false"] | None
     first_seen: datetime
     last_seen: datetime
+    since: datetime | None = Field(description="When it last opened.")
     events: list[EventDocument] = Field(description="Only where one alert is asked for.")
+    notifications: list[NotificationDocument] = Field(
+        description="Who was told or not, and why; only where one alert is asked for."
+    )
 
     @classmethod
-    def told(cls, alert: Alert) -> Self:
-        plain = ("id", "network", "snapshot_id", "collector", "flapping", "verdict")
+    def told(cls, alert: Alert, notifications: Iterable[Notification] = ()) -> Self:
+        plain = ("id", "network", "snapshot_id", "collector", "flapping", "verdict", "since")
         return cls.of(
             alert,
+            notifications=[NotificationDocument.of(found) for found in notifications],
             status=alert.status.value,
             change=alert.under_way.change if alert.under_way else None,
             events=[EventDocument(**event._asdict()) for event in alert.events],

@@ -1,8 +1,9 @@
-"""Cursors: where a page ends, in a form that only this service reads."""
+"""Cursors, which say where a page ends, and what else requests hold in a form of this service."""
 
 import base64
 import json
 import math
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import Query
@@ -41,3 +42,18 @@ def _is_sane(part: Any) -> bool:
     if isinstance(part, str):
         return is_text(part)
     return math.isfinite(part) and abs(part) < 2**63
+
+
+def number_in(letter: str, text: str) -> int | None:
+    """The number in an id such as q3 or d12."""
+    digits = text[1:]
+    fits = text[:1] == letter and digits.isascii() and digits.isdigit() and len(digits) < 19
+    return int(digits) if fits else None
+
+
+def instant(field: str, time: datetime) -> datetime:
+    """A time in UTC that both databases, and sums with it, can hold."""
+    if not 1971 <= time.year <= 9000:
+        reason = "must be from 1971 to 9000"
+        raise Problem(422, f"{field}: {reason}", [(field, reason)])
+    return time.astimezone(UTC)

@@ -21,10 +21,13 @@ from gsid_service.api import (
     approvals,
     changes,
     check,
+    deliveries,
     ingest,
+    maintenance,
     networks,
     problems,
     reference,
+    silences,
 )
 from gsid_service.api.access import Gate, Operator, Reader, unbound
 from gsid_service.api.documents import Health, ModelDocument, Page, Reloaded
@@ -78,11 +81,11 @@ def create(service: Service, gate: Gate, version: str, reload: Reload) -> FastAP
     app.state.service, app.state.gate, app.state.reload = service, gate, reload
     problems.install(app)
     app.include_router(ingest.router)
-    app.include_router(networks.router, prefix=PREFIX)
-    app.include_router(approvals.router, prefix=PREFIX)
-    app.include_router(check.router, prefix=PREFIX)
-    app.include_router(changes.router, prefix=PREFIX)
-    app.include_router(alerts.router, prefix=PREFIX)
+    for router in (
+        *(networks.router, approvals.router, check.router, changes.router, alerts.router),
+        *(silences.router, maintenance.router, deliveries.receivers, deliveries.deliveries),
+    ):
+        app.include_router(router, prefix=PREFIX)
     _add_operations(app)
     app.add_middleware(Guard, seconds=service.settings.server.request_seconds)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
@@ -102,6 +105,7 @@ def _add_operations(app: FastAPI) -> None:
         """All series, for Prometheus; not for a token that is bound to some networks."""
         unbound(who)
         service.metrics.queue.set(len(service.inbox))
+        service.notifier.show()
         kind = "text/plain; version=0.0.4; charset=utf-8"
         return Response(service.metrics.text(), media_type=kind)
 

@@ -157,7 +157,9 @@ def alerts(
     as_json: AsJson = False,
 ) -> None:
     """Show the alerts, the newest first."""
-    wanted: dict[str, Any] = {} if everything else {"status": ["firing", "acknowledged"]}
+    wanted: dict[str, Any] = (
+        {} if everything else {"status": ["firing", "acknowledged", "silenced"]}
+    )
     if network is not None:
         wanted["network"] = network
     found = _all(url, token, f"{API}/alerts", wanted)

@@ -36,8 +36,11 @@ def serve(
     flags = {"server.host": host, "server.port": port, "server.insecure": insecure}
     found = _settings(config_file, flags)
     if check_config:
+        _check_receivers(found)
         shown = found.model_dump(mode="json")
         shown["database"]["url"] = Database(found.database.url).shown
+        for receiver in shown["receivers"]:
+            receiver.pop("url")  # which may hold a token
         print_json(shown)
         return
     from gsid_service.serve import Refused
@@ -127,6 +130,15 @@ def revoke_token(
 def _settings(file: Path | None, flags: dict[str, Any] | None = None) -> Settings:
     try:
         return config.load(file, os.environ, flags)
+    except BadSettings as error:
+        refuse(str(error))
+
+
+def _check_receivers(found: Settings) -> None:
+    from gsid_service.notifier import channels
+
+    try:
+        channels(found)
     except BadSettings as error:
         refuse(str(error))
 

@@ -54,7 +54,8 @@ def train(
     except ValueError as error:
         refuse(f"--out: {error}")
     say("calibrating")
-    save(out / "model", plan, model, calibrate(model), {"trained": {"plan": plan, "seed": seed}})
+    name = MODEL.name if plan == "shipped" else plan
+    save(out / "model", name, model, calibrate(model), {"trained": {"plan": plan, "seed": seed}})
     say(f"the model is in {out / 'model'}")
 
 
@@ -235,6 +236,12 @@ def bench_verify(as_json: AsJson = False) -> None:
 def bench_serve(as_json: AsJson = False) -> None:
     """The service under load: acknowledgements, time to an alert, memory."""
     _bench("serve", as_json)
+
+
+@bench.command("notify")
+def bench_notify(as_json: AsJson = False) -> None:
+    """Deliveries a second with 1, 10 and 50 receivers, and memory with 100,000 pending."""
+    _bench("notify", as_json)
 
 
 def _bench(name: str, as_json: bool) -> None:

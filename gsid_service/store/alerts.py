@@ -20,7 +20,7 @@ from gsid_service.records import (
     Status,
     UnderWay,
 )
-from gsid_service.store.tables import alert_events, alerts
+from gsid_service.store.tables import alert_events, alerts, notifications
 
 DOCUMENT = (
     "score",
@@ -44,6 +44,19 @@ def of_network(
     query = select(alerts).where(alerts.c.network == network).order_by(alerts.c.number)
     found = _read(connection, connection.execute(query.with_for_update()).all(), since)
     return {(alert.fact, alert.parameter): alert for alert in found}
+
+
+def unfinished(connection: Connection, network: str) -> list[Alert]:
+    """Alerts of which there may be something to tell, to be changed, without their events."""
+    told = select(notifications.c.alert).where(
+        notifications.c.network == network, notifications.c.unfinished
+    )
+    query = select(alerts).where(
+        alerts.c.network == network,
+        (alerts.c.status != Status.RESOLVED.value) | alerts.c.number.in_(told),
+    )
+    rows = connection.execute(query.order_by(alerts.c.number).with_for_update())
+    return [_alert(row, ()) for row in rows]
 
 
 def slots(connection: Connection, network: str) -> set[Slot]:
@@ -131,6 +144,7 @@ def _row(alert: Alert) -> dict[str, Any]:
             "under_way": alert.under_way,
             "flapping": alert.flapping,
             "verdict": alert.verdict,
+            "since": alert.since.isoformat() if alert.since else None,
             "broken_intents": [
                 [
                     b.intent.predicate,
@@ -189,6 +203,7 @@ def _alert(row: Row[Any], events: Iterable[AlertEvent]) -> Alert:
         under_way=UnderWay(*document["under_way"]) if document["under_way"] else None,
         flapping=document["flapping"],
         verdict=document["verdict"],
+        since=datetime.fromisoformat(document["since"]) if document["since"] else None,
         events=tuple(events),
         **{name: document[name] for name in DOCUMENT},
     )

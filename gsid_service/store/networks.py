@@ -21,6 +21,7 @@ class Network:
     scored_at: datetime | None
     problem: str | None
     summary: Mapping[str, Any]
+    notify_at: datetime | None = None
 
 
 def find(connection: Connection, name: str, to_change: bool = False) -> Network | None:

@@ -5,9 +5,19 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, delete, select
 
+from gsid_service.notices import Sending
 from gsid_service.records import Status
 from gsid_service.store.snapshots import chains
-from gsid_service.store.tables import alert_events, alerts, changes, score_history, snapshots
+from gsid_service.store.tables import (
+    alert_events,
+    alerts,
+    changes,
+    deliveries,
+    groups,
+    notifications,
+    score_history,
+    snapshots,
+)
 
 STEP = 200  # rows of one transaction
 
@@ -42,9 +52,22 @@ def forget_history(connection: Connection, network: str, before: datetime, step:
     )
     gone = list(connection.scalars(select(alerts.c.number).where(over).limit(step)))
     if gone:
+        connection.execute(delete(notifications).where(notifications.c.alert.in_(gone)))
         connection.execute(delete(alert_events).where(alert_events.c.alert.in_(gone)))
         connection.execute(delete(alerts).where(alerts.c.number.in_(gone)))
     return deleted + len(gone)
+
+
+def forget_deliveries(
+    connection: Connection, network: str, before: datetime, step: int = STEP
+) -> int:
+    """Delete some messages that were delivered or given up too long ago, and groups without use."""
+    old = (deliveries.c.network == network) & (deliveries.c.settled_at < before)
+    settled = old & (deliveries.c.status != Sending.PENDING.value)
+    used = select(notifications.c.group).where(notifications.c.group == groups.c.key)
+    unused = select(groups.c.key).where(groups.c.opened_at < before, ~used.exists()).limit(step)
+    connection.execute(delete(groups).where(groups.c.key.in_(list(connection.scalars(unused)))))
+    return _delete(connection, deliveries, settled, step)
 
 
 def _delete(connection: Connection, table: Table, where: Any, limit: int) -> int:

@@ -123,3 +123,9 @@ def history(
     )
     rows = connection.execute(query.order_by(score_history.c.number.desc()).limit(limit))
     return [dict(row._mapping) for row in rows]
+
+
+def stale(connection: Connection, network: str) -> set[tuple[str, str]]:
+    """The values that only silent collectors state, as a fact's digest and a parameter."""
+    query = select(scores.c.fact, scores.c.parameter).where(scores.c.network == network)
+    return {(row.fact, row.parameter) for row in connection.execute(query.where(scores.c.stale))}

@@ -69,6 +69,7 @@ networks = Table(
     Column("scored_at", Instant),
     Column("problem", String),  # why the last cycle failed
     Column("summary", JSON, nullable=False),  # conflicts, stale facts, broken intents of the state
+    Column("notify_at", Instant),  # when there may be something to tell of its alerts
 )
 
 snapshots = Table(
@@ -204,4 +205,108 @@ tokens = Table(
     Column("networks", JSON, nullable=False),  # those it is bound to; an empty list is all
     Column("digest", LargeBinary, nullable=False, unique=True),
     Column("created_at", Instant, nullable=False),
+)
+
+silences = Table(
+    "silences",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("matchers", JSON, nullable=False),
+    Column("author", Name, nullable=False),
+    Column("comment", String, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("starts_at", Instant, nullable=False),
+    Column("ends_at", Instant, nullable=False),
+    Index("ix_silences_ends_at", "ends_at"),
+    sqlite_autoincrement=True,
+)
+
+maintenance = Table(
+    "maintenance",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("network", Name),
+    Column("entity", String),
+    Column("parameter", String(64)),
+    Column("mode", String(16), nullable=False),
+    Column("starts_at", Instant, nullable=False),
+    Column("ends_at", Instant, nullable=False),
+    Column("rule", String),
+    Column("timezone", String(64), nullable=False),
+    Column("author", Name, nullable=False),
+    Column("comment", String, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("cancelled_at", Instant),
+    sqlite_autoincrement=True,
+)
+
+receivers = Table(  # those that answered 410; all others are only in the settings
+    "receivers",
+    metadata,
+    Column("name", Name, primary_key=True),
+    Column("disabled_at", Instant, nullable=False),
+    Column("reason", String, nullable=False),
+)
+
+groups = Table(
+    "groups",
+    metadata,
+    Column("key", String(32), primary_key=True),
+    Column("cause", String, nullable=False),
+    Column("opened_at", Instant, nullable=False),
+    Column("flushed_at", Instant),
+)
+
+notifications = Table(
+    "notifications",
+    metadata,
+    Column("alert", BigInteger, ForeignKey("alerts.number"), primary_key=True),
+    Column("receiver", Name, primary_key=True),
+    _network(),
+    Column("group", String(32), ForeignKey("groups.key")),
+    Column("told_status", String(16)),
+    Column("told_severity", String(16)),
+    Column("told_observed", BigInteger),
+    Column("told_at", Instant),
+    Column("stage", String(16), nullable=False),
+    Column("reason", String, nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("unfinished", Boolean, nullable=False),
+    Column("delivery", String(40)),  # the key of the last message about it
+    Index("ix_notifications_network", "network", "unfinished"),
+    Index("ix_notifications_group", "group"),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("key", String(40), nullable=False, unique=True),  # the webhook-id
+    Column("receiver", Name, nullable=False),
+    _network(),
+    Column("group", String(32), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("since", Instant, nullable=False),
+    Column("due", Instant, nullable=False),
+    Column("settled_at", Instant),
+    Column("answer", String),
+    Column("message", LargeBinary, nullable=False),
+    Index("ix_deliveries_due", "receiver", "status", "due", "number"),
+    Index("ix_deliveries_group", "group", "status", "number"),
+    Index("ix_deliveries_settled", "status", "settled_at"),
+    sqlite_autoincrement=True,
+)
+
+verdicts = Table(  # kept when the alert is forgotten
+    "verdicts",
+    metadata,
+    Column("alert", BigInteger, primary_key=True, autoincrement=False),
+    Column("since", Instant, primary_key=True),  # when the alert that was judged had opened
+    _network(),
+    Column("verdict", String(8), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("who", Name, nullable=False),
 )

@@ -82,6 +82,11 @@ def test_sentences(told: dict[str, object], text: str) -> None:
     assert sentence(replace(ALERT, **told)) == text  # type: ignore[arg-type]
 
 
+def test_what_is_over_is_said_to_be() -> None:
+    over = sentence(replace(ALERT, status=Status.RESOLVED, moved=MOVED))
+    assert over == f"restored: local_pref on AS65101@R3 → {NETWORK} is no longer wrong"
+
+
 def test_derived_intents_are_called_so() -> None:
     derived = BrokenIntent(Fact("reachable", ("R1", NETWORK, "R3")), derived=True)
     said = sentence(replace(ALERT, broken_intents=(derived,), reverting_repairs=1))

@@ -18,12 +18,14 @@ from tests.flow.server import Server, environment
 class Forked(Server):
     """A server whose process is forked."""
 
+    module = "tests.flow.forking"  # whose `main` forks
+
     def __init__(
         self, database_url: str, log: Path, flags: tuple[str, ...], settings: Mapping[str, str]
     ) -> None:
         super().__init__(database_url, log, flags, settings)
         self.parent = subprocess.Popen(
-            [sys.executable, "-m", "tests.flow.forking"],
+            [sys.executable, "-m", self.module],
             env=environment(**self.settings),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -13,6 +13,37 @@ depends_on = None
 
 def upgrade() -> None:
     op.create_table(
+        "groups",
+        sa.Column("key", sa.String(length=32), nullable=False),
+        sa.Column("cause", sa.String(), nullable=False),
+        sa.Column("opened_at", tables.Instant(), nullable=False),
+        sa.Column("flushed_at", tables.Instant(), nullable=True),
+        sa.PrimaryKeyConstraint("key", name=op.f("pk_groups")),
+    )
+    op.create_table(
+        "maintenance",
+        sa.Column(
+            "number",
+            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+            autoincrement=True,
+            nullable=False,
+        ),
+        sa.Column("network", sa.String(length=200), nullable=True),
+        sa.Column("entity", sa.String(), nullable=True),
+        sa.Column("parameter", sa.String(length=64), nullable=True),
+        sa.Column("mode", sa.String(length=16), nullable=False),
+        sa.Column("starts_at", tables.Instant(), nullable=False),
+        sa.Column("ends_at", tables.Instant(), nullable=False),
+        sa.Column("rule", sa.String(), nullable=True),
+        sa.Column("timezone", sa.String(length=64), nullable=False),
+        sa.Column("author", sa.String(length=200), nullable=False),
+        sa.Column("comment", sa.String(), nullable=False),
+        sa.Column("created_at", tables.Instant(), nullable=False),
+        sa.Column("cancelled_at", tables.Instant(), nullable=True),
+        sa.PrimaryKeyConstraint("number", name=op.f("pk_maintenance")),
+        sqlite_autoincrement=True,
+    )
+    op.create_table(
         "networks",
         sa.Column("name", sa.String(length=200), nullable=False),
         sa.Column("created_at", tables.Instant(), nullable=False),
@@ -23,8 +54,36 @@ def upgrade() -> None:
         sa.Column("scored_at", tables.Instant(), nullable=True),
         sa.Column("problem", sa.String(), nullable=True),
         sa.Column("summary", sa.JSON(), nullable=False),
+        sa.Column("notify_at", tables.Instant(), nullable=True),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_networks")),
     )
+    op.create_table(
+        "receivers",
+        sa.Column("name", sa.String(length=200), nullable=False),
+        sa.Column("disabled_at", tables.Instant(), nullable=False),
+        sa.Column("reason", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_receivers")),
+    )
+    op.create_table(
+        "silences",
+        sa.Column(
+            "number",
+            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+            autoincrement=True,
+            nullable=False,
+        ),
+        sa.Column("matchers", sa.JSON(), nullable=False),
+        sa.Column("author", sa.String(length=200), nullable=False),
+        sa.Column("comment", sa.String(), nullable=False),
+        sa.Column("created_at", tables.Instant(), nullable=False),
+        sa.Column("starts_at", tables.Instant(), nullable=False),
+        sa.Column("ends_at", tables.Instant(), nullable=False),
+        sa.PrimaryKeyConstraint("number", name=op.f("pk_silences")),
+        sqlite_autoincrement=True,
+    )
+    with op.batch_alter_table("silences", schema=None) as batch_op:
+        batch_op.create_index("ix_silences_ends_at", ["ends_at"], unique=False)
+
     op.create_table(
         "tokens",
         sa.Column("name", sa.String(length=200), nullable=False),
@@ -108,6 +167,39 @@ def upgrade() -> None:
         batch_op.create_index("ix_changes_network", ["network", "number"], unique=False)
 
     op.create_table(
+        "deliveries",
+        sa.Column(
+            "number",
+            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+            autoincrement=True,
+            nullable=False,
+        ),
+        sa.Column("key", sa.String(length=40), nullable=False),
+        sa.Column("receiver", sa.String(length=200), nullable=False),
+        sa.Column("network", sa.String(length=200), nullable=False),
+        sa.Column("group", sa.String(length=32), nullable=False),
+        sa.Column("kind", sa.String(length=16), nullable=False),
+        sa.Column("status", sa.String(length=16), nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("created_at", tables.Instant(), nullable=False),
+        sa.Column("since", tables.Instant(), nullable=False),
+        sa.Column("due", tables.Instant(), nullable=False),
+        sa.Column("settled_at", tables.Instant(), nullable=True),
+        sa.Column("answer", sa.String(), nullable=True),
+        sa.Column("message", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(["network"], ["networks.name"], name=op.f("fk_deliveries_network")),
+        sa.PrimaryKeyConstraint("number", name=op.f("pk_deliveries")),
+        sa.UniqueConstraint("key", name=op.f("uq_deliveries_key")),
+        sqlite_autoincrement=True,
+    )
+    with op.batch_alter_table("deliveries", schema=None) as batch_op:
+        batch_op.create_index(
+            "ix_deliveries_due", ["receiver", "status", "due", "number"], unique=False
+        )
+        batch_op.create_index("ix_deliveries_group", ["group", "status", "number"], unique=False)
+        batch_op.create_index("ix_deliveries_settled", ["status", "settled_at"], unique=False)
+
+    op.create_table(
         "intents",
         sa.Column("network", sa.String(length=200), nullable=False),
         sa.Column("stated", sa.LargeBinary(), nullable=False),
@@ -183,6 +275,17 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_table(
+        "verdicts",
+        sa.Column("alert", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("since", tables.Instant(), nullable=False),
+        sa.Column("network", sa.String(length=200), nullable=False),
+        sa.Column("verdict", sa.String(length=8), nullable=False),
+        sa.Column("at", tables.Instant(), nullable=False),
+        sa.Column("who", sa.String(length=200), nullable=False),
+        sa.ForeignKeyConstraint(["network"], ["networks.name"], name=op.f("fk_verdicts_network")),
+        sa.PrimaryKeyConstraint("alert", "since", name=op.f("pk_verdicts")),
+    )
+    op.create_table(
         "alert_events",
         sa.Column(
             "number",
@@ -201,3 +304,29 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("alert_events", schema=None) as batch_op:
         batch_op.create_index("ix_alert_events_alert", ["alert", "number"], unique=False)
+
+    op.create_table(
+        "notifications",
+        sa.Column("alert", sa.BigInteger(), nullable=False),
+        sa.Column("receiver", sa.String(length=200), nullable=False),
+        sa.Column("network", sa.String(length=200), nullable=False),
+        sa.Column("group", sa.String(length=32), nullable=True),
+        sa.Column("told_status", sa.String(length=16), nullable=True),
+        sa.Column("told_severity", sa.String(length=16), nullable=True),
+        sa.Column("told_observed", sa.BigInteger(), nullable=True),
+        sa.Column("told_at", tables.Instant(), nullable=True),
+        sa.Column("stage", sa.String(length=16), nullable=False),
+        sa.Column("reason", sa.String(), nullable=False),
+        sa.Column("at", tables.Instant(), nullable=False),
+        sa.Column("unfinished", sa.Boolean(), nullable=False),
+        sa.Column("delivery", sa.String(length=40), nullable=True),
+        sa.ForeignKeyConstraint(["alert"], ["alerts.number"], name=op.f("fk_notifications_alert")),
+        sa.ForeignKeyConstraint(["group"], ["groups.key"], name=op.f("fk_notifications_group")),
+        sa.ForeignKeyConstraint(
+            ["network"], ["networks.name"], name=op.f("fk_notifications_network")
+        ),
+        sa.PrimaryKeyConstraint("alert", "receiver", name=op.f("pk_notifications")),
+    )
+    with op.batch_alter_table("notifications", schema=None) as batch_op:
+        batch_op.create_index("ix_notifications_group", ["group"], unique=False)
+        batch_op.create_index("ix_notifications_network", ["network", "unfinished"], unique=False)

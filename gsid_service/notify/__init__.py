@@ -1,0 +1,1 @@
+"""Alerts to messages, stage by stage, and messages to receivers."""
