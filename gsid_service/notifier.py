@@ -169,8 +169,8 @@ class Notifier:
             for receiver, status in outbox.count(connection):
                 if receiver not in self.channels and status == Sending.PENDING.value:
                     outbox.bury(connection, receiver, self.clock(), NO_LONGER)
-            # A receiver may be new, or want other things than before.
-            notifications.look_at_all(connection, self.clock())
+            if self.channels:  # of which one may be new, or want other things than before
+                notifications.look_at_all(connection, self.clock())
         self._thread.start()
         for worker in self._workers.values():
             worker.start()
@@ -223,7 +223,8 @@ class Notifier:
             batches.append(batch)
         self._drop_unknown(connection, network, known, now)
         look_at = pipeline.next_look(batches, situation)
-        notifications.look_at(connection, [network], look_at)
+        if self.channels or look_at is not None:
+            notifications.look_at(connection, [network], look_at)
         told = frozenset(batch.route.receiver for batch in batches if batch.outgoing)
         return Plan(after, told, look_at)
 
