@@ -7,12 +7,13 @@ however this one ends; should it end itself, the next network starts another.
 import multiprocessing
 import signal
 import threading
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from gsid_service.diagnose import Diagnosis, Here, Limits, Observation
 
+START: Literal["spawn", "fork"] = "spawn"  # a process of many threads must not be forked
 ENDING_SECONDS = 5.0
 
 
@@ -50,7 +51,7 @@ class Apart:
         self._process.join()
 
     def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context(START)
         self._ours, theirs = context.Pipe()
         self._process = context.Process(target=_answer, args=(theirs, *self._given), daemon=True)
         self._process.start()
@@ -80,7 +81,10 @@ def _answer(ours: Connection, folder: Path, threads: int) -> None:
         return
     diagnose = Here(scorer, scorer.name)
     ours.send(scorer.name)
-    while True:
+    parent = multiprocessing.parent_process()
+    while parent is not None:
+        if ours not in wait([ours, parent.sentinel]):
+            return
         try:
             seen, limits = ours.recv()
         except EOFError:

@@ -117,6 +117,7 @@ class Scores:
     facts: tuple[FactKey, ...]
     parameters: tuple[str, ...]
     probability: FloatArray  # [F, P], not a number where a fact does not carry the parameter
+    harmful: BoolArray | None = None  # [F, P], what a verifier proved to move traffic
 
     def ranked(self) -> list[tuple[float, FactKey, str]]:
         """Every score with what it is about, the most suspicious first."""

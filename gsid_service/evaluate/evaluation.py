@@ -72,14 +72,26 @@ def evaluate(
     moving = np.concatenate([s.harmful() for s in seen]) if HARMFUL in scopes else wrong
     shown_rate = None if setting == OPERATIONS else rate
     for name, detector in methods.items():
-        score = np.concatenate([detector(sample.graph).probability for sample in seen])
+        found = [detector(sample.graph) for sample in seen]
+        score = np.concatenate([scores.probability for scores in found])
+        counted = ~np.isnan(score)
         for scope in scopes:
-            counted = ~np.isnan(score)
+            said, at_stake = score, counted
             if scope == HARMFUL:
-                counted &= moving | ~wrong
-            for parameter, at in _columns(counted):
-                metrics = measure(score[at], wrong[at])
+                said, at_stake = (
+                    np.concatenate(list(map(_paged, found))),
+                    counted & (moving | ~wrong),
+                )
+            for parameter, at in _columns(at_stake):
+                metrics = measure(said[at], wrong[at])
                 yield Row(setting, split, shown_rate, name, seed, parameter, scope, metrics)
+
+
+def _paged(scores: Scores) -> FloatArray:
+    """The scores of what a page would be sent for: where it is known that nothing moves, none."""
+    if scores.harmful is None:
+        return scores.probability
+    return np.asarray(np.where(scores.harmful, scores.probability, 0.0))
 
 
 def _columns(counted: BoolArray) -> Iterator[tuple[str, BoolArray]]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from gsid_service.diagnose import Limits, Observation, Reference, diagnose
-from gsid_service.records import Entity, Fact, Graph, Intents, Scores
+from gsid_service.records import Entity, Fact, Graph, Intents, Scores, Severity
 from gsid_service.schema import SCHEMA, Group
 from gsid_service.score.rivals import diff
 
@@ -26,13 +26,18 @@ def verified(detector: Detector, limits: Limits = NO_HURRY) -> Detector:
         scores = detector(graph)
         if graph.reference is None:
             return scores
-        values = diagnose(read(graph), _first(scores, detector), limits).values
+        found = diagnose(read(graph), lambda _: scores, limits)
         rows = {key: row for row, key in enumerate(scores.facts)}
         columns = {name: column for column, name in enumerate(scores.parameters)}
         probability = np.full_like(scores.probability, np.nan)
-        for value in values:
-            probability[rows[value.fact], columns[value.parameter]] = value.score
-        return replace(scores, method=f"{scores.method}+verifier", probability=probability)
+        harmful = np.zeros(probability.shape, dtype=np.bool_)
+        for value in found.values:
+            at = rows[value.fact], columns[value.parameter]
+            proof = found.proofs.get(value.slot)
+            probability[at] = value.score
+            harmful[at] = proof is not None and proof.severity is not Severity.MINOR
+        method = f"{scores.method}+verifier"
+        return replace(scores, method=method, probability=probability, harmful=harmful)
 
     return judge
 
@@ -48,12 +53,6 @@ def _undecided(graph: Graph) -> Scores:
 
 
 _judge_changes = verified(_undecided)
-
-
-def _first(scores: Scores, detector: Detector) -> Detector:
-    """The detector, but for its first answer, which is known already."""
-    known = [scores]
-    return lambda graph: known.pop() if known else detector(graph)
 
 
 def read(graph: Graph) -> Observation:

@@ -16,7 +16,7 @@ from gsid_service.records import FactKey
 from gsid_service.schema import CONNECTED
 from gsid_service.simulate.reverts import Bench, Slot, Trial, Value
 
-PER_STATED = 1.5  # what a stated intent repaired or broken is worth, in log-odds
+PER_STATED = 1.0  # what a stated intent repaired or broken is worth, in log-odds
 PER_DERIVED = 0.25  # a derived one follows legitimate changes only when these are approved
 MOST_DERIVED = 1.0
 MOST_PRIOR = 4.0  # no score alone outweighs more than a few intents

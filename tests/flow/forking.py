@@ -68,8 +68,10 @@ class Forked(Server):
 def main() -> None:
     import gsid_service.score.scorer
     import gsid_service.serve  # noqa: F401
+    from gsid_service import apart
     from gsid_service.__main__ import main as run
 
+    apart.START = "fork"  # for the same reason
     for line in sys.stdin:
         what, *more = json.loads(line)
         if what == "wait":

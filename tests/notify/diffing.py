@@ -10,19 +10,13 @@ from typing import Any
 import gsid_service.score.scorer  # noqa: F401 (imported once, before the servers are forked)
 from gsid_service import app, serve
 from gsid_service.config import Settings
+from gsid_service.diagnose import Here
 from gsid_service.ingest.wire import dump_snapshot
-from gsid_service.records import Collector, Entity, Fact, Graph, Scores, Snapshot
+from gsid_service.records import Collector, Entity, Fact, Snapshot
 from gsid_service.score.rivals import diff
 from tests.flow import forking
 
 RIGHT, WRONG = 10, 20
-
-
-class Diff:
-    name = "diff"
-
-    def __call__(self, graph: Graph) -> Scores:
-        return diff(graph)
 
 
 class Diffing(forking.Forked):
@@ -42,7 +36,7 @@ def star(network: str, sequence: int, links: int, wrong: Iterable[int] = ()) -> 
 
 
 def _no_model(_: Settings) -> Any:
-    return Diff()
+    return Here(diff, "diff")
 
 
 if __name__ == "__main__":
