@@ -9,11 +9,11 @@ import signal
 import threading
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from gsid_service.diagnose import Diagnosis, Here, Limits, Observation
 
-START: Literal["spawn", "fork"] = "spawn"  # a process of many threads must not be forked
+START = "spawn"  # a process of many threads must not be forked
 ENDING_SECONDS = 5.0
 
 
@@ -51,7 +51,7 @@ class Apart:
         self._process.join()
 
     def _start(self) -> None:
-        context = multiprocessing.get_context(START)
+        context: Any = multiprocessing.get_context(START)
         self._ours, theirs = context.Pipe()
         self._process = context.Process(target=_answer, args=(theirs, *self._given), daemon=True)
         self._process.start()

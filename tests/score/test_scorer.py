@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from gsid_service.score.calibration import Calibration
+from gsid_service.score.calibration import GROUPS, Calibration
 from gsid_service.score.gsid import GSID, Shape
 from gsid_service.score.scorer import BadModel, load, save
 from tests.score.test_gsid import CASE, graph
@@ -19,7 +19,7 @@ from tests.score.test_gsid import CASE, graph
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     torch.manual_seed(1)
-    calibration = Calibration(np.random.default_rng(0).normal(size=(3, 4, 3)).round(6))
+    calibration = Calibration(np.random.default_rng(0).normal(size=(GROUPS, 4, 3)).round(6))
     save(tmp_path, "small", GSID(Shape(width=32, heads=4)), calibration, {"notes": "test"})
     return tmp_path
 
