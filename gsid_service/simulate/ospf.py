@@ -33,12 +33,17 @@ class Paths:
 
 def shortest_paths(plane: Plane, gateways: IntArray) -> Paths:
     """Costs and first hops of every router towards each of `gateways`; weights are directed."""
-    return _completed(plane, gateways, _costs(plane, gateways))
+    cost = _costs(plane, gateways)
+    on_path = np.zeros((len(gateways), len(plane.links)), dtype=np.bool_)
+    first_hop = np.full(cost.shape, NO_HOP, dtype=np.int64)
+    paths = Paths(gateways, cost, on_path, first_hop)
+    _lead(plane, paths, np.arange(len(plane.links)))
+    return paths
 
 
 def reweighted(before: Plane, after: Plane, paths: Paths, links: list[int]) -> Paths:
     """The same paths with other weights on some links; only what these touch is searched anew."""
-    cost, changed = paths.cost.copy(), np.zeros(len(after.routers), dtype=np.bool_)
+    cost, waiting = paths.cost.copy(), np.zeros(len(after.routers), dtype=np.bool_)
     for link in links:
         (start, end), weight = after.links[link], before.weights[link]
         if after.weights[link] > weight:
@@ -47,10 +52,33 @@ def reweighted(before: Plane, after: Plane, paths: Paths, links: list[int]) -> P
             over = approach + weight + paths.cost[:, [end]]
             used = (over == paths.cost) & np.isfinite(over)
             cost[used] = np.inf
-            changed |= used.any(axis=0)
-        changed[start] = True
-    _relax(after, cost, changed)
-    return _completed(after, paths.gateways, cost)
+            waiting |= used.any(axis=0)
+        waiting[start] = True
+    _relax(after, cost, waiting)
+    found = Paths(paths.gateways, cost, paths.on_path.copy(), paths.first_hop.copy())
+    changed = (cost != paths.cost).any(axis=0)
+    # The links of a router whose own cost or whose neighbour's cost changed, and those reweighted.
+    leading = changed | np.bincount(
+        after.links[:, 0], changed[after.links[:, 1]], len(changed)
+    ).astype(np.bool_)
+    leading[after.links[links, 0]] = True
+    _lead(after, found, np.flatnonzero(leading[after.links[:, 0]]))
+    return found
+
+
+def _lead(plane: Plane, paths: Paths, links: IntArray) -> None:
+    """Work out which of the links, all those of some routers, are on paths, and the first hops."""
+    start, end = plane.links[links].T
+    paths.first_hop[:, start] = NO_HOP
+    step = max(1, CHUNK // max(1, len(links)))
+    for low in range(0, len(paths.cost), step):
+        block = paths.cost[low : low + step]
+        onward = block[:, end] + plane.weights[links]
+        used = (onward == block[:, start]) & np.isfinite(onward)
+        paths.on_path[low : low + step, links] = used
+        row, link = np.nonzero(used)
+        # Links are sorted and written last to first, so the lowest-numbered hop remains.
+        paths.first_hop[low + row[::-1], start[link[::-1]]] = end[link[::-1]]
 
 
 def _relax(plane: Plane, cost: Cost, waiting: BoolArray) -> None:
@@ -84,19 +112,3 @@ def _costs(plane: Plane, gateways: IntArray) -> Cost:
     )
     cost: Cost = dijkstra(reverse, indices=gateways).reshape(len(gateways), routers)
     return cost
-
-
-def _completed(plane: Plane, gateways: IntArray, cost: Cost) -> Paths:
-    """Paths from their costs: the links on them, and the first hops."""
-    start, end = plane.links.T
-    on_path = np.empty((len(gateways), len(start)), dtype=np.bool_)
-    step = max(1, CHUNK // max(1, len(start)))
-    for low in range(0, len(gateways), step):
-        block = cost[low : low + step]
-        onward = block[:, end] + plane.weights
-        on_path[low : low + step] = (onward == block[:, start]) & np.isfinite(onward)
-    first_hop = np.full(cost.shape, NO_HOP, dtype=np.int64)
-    row, link = np.nonzero(on_path)
-    # Links are sorted and written last to first, so the lowest-numbered hop remains.
-    first_hop[row[::-1], start[link[::-1]]] = end[link[::-1]]
-    return Paths(gateways, cost, on_path, first_hop)

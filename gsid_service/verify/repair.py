@@ -21,7 +21,6 @@ PER_DERIVED = 0.25  # a derived one follows legitimate changes only when these a
 MOST_DERIVED = 1.0
 MOST_PRIOR = 4.0  # no score alone outweighs more than a few intents
 PAIRED = 8  # suspects that are tried in pairs
-NOTHING: tuple[tuple["Suspect", ...], float] = ((), 0.0)
 
 
 class Suspect(NamedTuple):
@@ -76,37 +75,60 @@ def search(
         elif (trial := observed.attempt(suspect.value)) is not None:
             alone[suspect.slot] = trial
             left.append(suspect)
+    return Repair(tuple(_descend(bench, left, dict(alone), in_time)), alone, tuple(untried))
+
+
+def _descend(
+    bench: Bench, left: list[Suspect], trials: dict[Slot, Trial], in_time: Callable[[], bool]
+) -> list[Revert]:
+    """Keep the best revert while any is worth it; what it may have changed is tried again only
+    once it looks like the best, or before giving up."""
     found: list[Revert] = []
-    trials = dict(alone)
+    outdated: set[Slot] = set()
     while False in bench.held and in_time():
         best = _best(bench, left, trials)
-        if not best:
+        again = [s for s in left if s.slot in outdated and (not best or s == best[0].suspect)]
+        if again:
+            trials |= {s.slot: t for s in again if (t := bench.attempt(s.value)) is not None}
+            outdated -= {s.slot for s in again}
+            continue
+        best = best or _best_pair(bench, left, trials)
+        stands = bench.attempt_all(revert.suspect.value for revert in best) if best else None
+        if stands is None:
             break
-        kept = [revert.suspect for revert in best]
+        bench.keep(stands)
         found += best
-        left = [suspect for suspect in left if suspect not in kept]
-        _keep(bench, kept, left, trials)
-    return Repair(tuple(found), alone, tuple(untried))
+        left = [s for s in left if all(s != revert.suspect for revert in best)]
+        outdated |= {s.slot for s in left if _depends(s, trials[s.slot], best, stands)}
+    return found
 
 
 def _best(bench: Bench, left: Sequence[Suspect], trials: dict[Slot, Trial]) -> list[Revert]:
-    """The revert that is worth the most; a pair where none is worth anything alone."""
-    stated = bench.stated
-    options: list[tuple[tuple[Suspect, ...], float]]
-    options = [((s,), worth(trials[s.slot], stated, [s])) for s in left]
-    chosen = max(options, key=lambda found: found[1], default=NOTHING)
-    if chosen[1] <= 0:
-        broken = {place for place, held in enumerate(bench.held) if held is False}
-        near = [
-            s for s in left if broken.intersection(bench.about(trials[s.slot].revised.networks))
-        ]
-        options = [
-            (pair, worth(trial, stated, pair))
-            for pair in combinations(near[:PAIRED], 2)
-            if (trial := bench.attempt_all(s.value for s in pair)) is not None
-        ]
-        chosen = max(options, key=lambda found: found[1], default=NOTHING)
-    return [Revert(suspect, chosen[1]) for suspect in chosen[0]] if chosen[1] > 0 else []
+    """The revert that is worth the most, if any is worth anything."""
+    options = [Revert(s, worth(trials[s.slot], bench.stated, [s])) for s in left]
+    best = max(options, key=lambda revert: revert.worth, default=None)
+    return [best] if best and best.worth > 0 else []
+
+
+def _best_pair(bench: Bench, left: Sequence[Suspect], trials: dict[Slot, Trial]) -> list[Revert]:
+    """Two that are worth something together, among those that concern what is broken."""
+    broken = {place for place, held in enumerate(bench.held) if held is False}
+    near = [s for s in left if broken.intersection(bench.about(trials[s.slot].revised.networks))]
+    pairs = [
+        (worth(trial, bench.stated, pair), pair)
+        for pair in combinations(near[:PAIRED], 2)
+        if (trial := bench.attempt_all(s.value for s in pair)) is not None
+    ]
+    value, chosen = max(pairs, key=lambda found: found[0], default=(0.0, ()))
+    return [Revert(suspect, value) for suspect in chosen] if value > 0 else []
+
+
+def _depends(suspect: Suspect, trial: Trial, kept: Iterable[Revert], stands: Trial) -> bool:
+    """Whether a revert may do something else now: it is about the same networks, or about paths."""
+    if not set(stands.revised.networks).isdisjoint(trial.revised.networks):
+        return True
+    links = suspect.fact.predicate == CONNECTED.name
+    return links and any(r.suspect.fact.predicate == CONNECTED.name for r in kept)
 
 
 def worth(trial: Trial, stated: int, suspects: Iterable[Suspect]) -> float:
@@ -117,21 +139,3 @@ def worth(trial: Trial, stated: int, suspects: Iterable[Suspect]) -> float:
     derived = len(trial.repairs) - repaired - (len(trial.breaks) - broken)
     hints = max(-MOST_DERIVED, min(MOST_DERIVED, PER_DERIVED * derived))
     return PER_STATED * (repaired - broken) + hints + sum(s.prior for s in suspects)
-
-
-def _keep(
-    bench: Bench, kept: Sequence[Suspect], left: Iterable[Suspect], trials: dict[Slot, Trial]
-) -> None:
-    """Let reverts stand, and try again what may do something else upon them."""
-    stands = bench.attempt_all(suspect.value for suspect in kept)
-    if stands is None:
-        return
-    bench.keep(stands)
-    touched = set(stands.revised.networks)
-    paths = any(suspect.fact.predicate == CONNECTED.name for suspect in kept)
-    for suspect in left:
-        concerned = not touched.isdisjoint(trials[suspect.slot].revised.networks)
-        if concerned or (paths and suspect.fact.predicate == CONNECTED.name):
-            again = bench.attempt(suspect.value)
-            if again is not None:
-                trials[suspect.slot] = again
