@@ -43,7 +43,7 @@ def shortest_paths(plane: Plane, gateways: IntArray) -> Paths:
 
 def reweighted(before: Plane, after: Plane, paths: Paths, links: list[int]) -> Paths:
     """The same paths with other weights on some links; only what these touch is searched anew."""
-    cost, waiting = paths.cost.copy(), np.zeros(len(after.routers), dtype=np.bool_)
+    cost, waiting = paths.cost.copy(), np.zeros(paths.cost.shape, dtype=np.bool_)
     for link in links:
         (start, end), weight = after.links[link], before.weights[link]
         if after.weights[link] > weight:
@@ -52,8 +52,8 @@ def reweighted(before: Plane, after: Plane, paths: Paths, links: list[int]) -> P
             over = approach + weight + paths.cost[:, [end]]
             used = (over == paths.cost) & np.isfinite(over)
             cost[used] = np.inf
-            waiting |= used.any(axis=0)
-        waiting[start] = True
+            waiting |= used
+        waiting[:, start] = True
     _relax(after, cost, waiting)
     found = Paths(paths.gateways, cost, paths.on_path.copy(), paths.first_hop.copy())
     changed = (cost != paths.cost).any(axis=0)
@@ -82,22 +82,28 @@ def _lead(plane: Plane, paths: Paths, links: IntArray) -> None:
 
 
 def _relax(plane: Plane, cost: Cost, waiting: BoolArray) -> None:
-    """Lower the costs of the routers that wait, and of those behind them, until none can be."""
-    start, end = plane.links.T
-    while waiting.any():
-        tried = np.flatnonzero(waiting[start])  # links, in the order of their starts
-        routers, first = np.unique(start[tried], return_index=True)
-        if not len(routers):
-            return
-        onward = cost[:, end[tried]] + plane.weights[tried]
-        best = np.minimum.reduceat(onward, first, axis=1)  # [G, routers]
-        better = best < cost[:, routers]
-        cost[:, routers] = np.where(better, best, cost[:, routers])
-        improved = np.zeros_like(waiting)
-        improved[routers[better.any(axis=0)]] = True
+    """Lower the costs [G, R] that wait, and those behind them, until none can be lowered."""
+    end, routers = plane.links[:, 1], len(plane.routers)
+    row, router = np.nonzero(waiting)
+    while len(row):
+        link, first, degree = _links_of(plane, router)
+        onward = cost[np.repeat(row, degree), end[link]] + plane.weights[link]
+        best = np.minimum.reduceat(onward, first)
+        better = best < cost[row, router]
+        row, router = row[better], router[better]
+        cost[row, router] = best[better]
         # Every link has its other direction: whom a router reaches can reach it.
-        waiting = np.zeros_like(waiting)
-        waiting[end[improved[start]]] = True
+        link, _, degree = _links_of(plane, router)
+        behind = np.unique(np.repeat(row, degree) * routers + end[link])
+        row, router = np.divmod(behind, routers)
+
+
+def _links_of(plane: Plane, router: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """The links of each router in turn, where they begin in that list, and how many each has."""
+    starts = np.asarray(plane.link_starts)
+    degree = starts[router + 1] - starts[router]
+    first = np.cumsum(degree) - degree
+    return np.arange(degree.sum()) + np.repeat(starts[router] - first, degree), first, degree
 
 
 def _costs(plane: Plane, gateways: IntArray) -> Cost:
