@@ -366,7 +366,7 @@ def test_approving_clears_what_it_allows_and_says_who(both: Watch) -> None:
     assert both.network().news > both.network().done
     summary = both.cycle().summary
     assert both.firing() == set()
-    assert f"the value is {BAD}, as expected" in both.alerts()[SLOT].events[-1].why
+    assert f"{BAD} is the expected value now" in both.alerts()[SLOT].events[-1].why
     assert both.wanted().derived != before
     assert summary["broken_intents"] == {"reachable": 0}
     assert summary["baseline"] == approval.number

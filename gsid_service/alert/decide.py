@@ -74,7 +74,7 @@ def _turned(
     if found.stale:
         return before
     if found.observed == found.expected:
-        return _resolved(before, f"the value is {found.expected}, as expected", now)
+        return _resolved(_excused(before, found), _as_expected(before, found), now)
     if found.score < rules.close_score:
         why = f"the score {found.score:.2f} is below {rules.close_score:g}"
         return _resolved(before, why, now)
@@ -125,6 +125,21 @@ def _updated(before: Alert, found: Finding, now: datetime) -> Alert:
     if not changes:
         return after
     return after.with_event(AlertEvent(now, "changed", "; ".join(changes)))
+
+
+def _excused(before: Alert, found: Finding) -> Alert:
+    """Where the expectation came to the value, nothing was restored, and the alert shows that."""
+    return replace(before, expected=found.expected) if _approved(before, found) else before
+
+
+def _as_expected(before: Alert, found: Finding) -> str:
+    if _approved(before, found) and before.expected is not None:
+        return f"{found.expected} is the expected value now, it was {before.expected}"
+    return f"the value is {found.expected}, as expected"
+
+
+def _approved(before: Alert, found: Finding) -> bool:
+    return before.observed == found.observed == found.expected
 
 
 def _resolved(before: Alert, why: str, now: datetime) -> Alert:

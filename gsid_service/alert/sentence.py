@@ -12,7 +12,7 @@ NAMED = 2  # routers that a sentence names; the others are counted
 
 def sentence(alert: Alert | Finding) -> str:
     if isinstance(alert, Alert) and alert.status is Status.RESOLVED:
-        return f"restored: {alert.parameter} on {place(alert.fact)} is no longer wrong"
+        return _over(alert)
     if alert.fact.predicate == FWD.name:
         return _not_in_operation(alert)
     expected = f"{_expected(alert)}{_announced(alert)}"
@@ -27,6 +27,13 @@ def place(key: FactKey) -> str:
     """Where a value stands, as engineers write it."""
     arrow = "→"
     return f"{key.args[0]} {arrow} {key.args[1]}" if len(key.args) == 2 else str(key)
+
+
+def _over(alert: Alert) -> str:
+    value = f"{alert.parameter} on {place(alert.fact)}"
+    if alert.observed == alert.expected:
+        return f"over: {value} is still {alert.observed}, which is the expected value now"
+    return f"restored: {value} is no longer wrong"
 
 
 def _expected(alert: Alert | Finding) -> str:

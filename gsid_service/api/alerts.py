@@ -55,7 +55,9 @@ def get_alert(request: Request, who: Reader, alert_id: AlertId) -> AlertDocument
         alert = None if number is None else alerts.find(connection, number)
         told = [] if number is None else notifications.of_alert(connection, number)
     if alert is None:
-        raise Problem(404, f"alert: {alert_id!r} is not known", [("alert_id", "not known")])
+        raise Problem(
+            404, f"alert: {alert_id!r} is not known", [("alert_id", f"{alert_id!r} is not known")]
+        )
     bound(who, alert.network)
     return AlertDocument.told(alert, told)
 
@@ -100,7 +102,11 @@ def _changed(
         number = alerts.number_of(alert_id)
         before = None if number is None else alerts.find(connection, number, to_change=True)
         if before is None:
-            raise Problem(404, f"alert: {alert_id!r} is not known", [("alert_id", "not known")])
+            raise Problem(
+                404,
+                f"alert: {alert_id!r} is not known",
+                [("alert_id", f"{alert_id!r} is not known")],
+            )
         bound(who, before.network)
         after = alerts.save(connection, change(connection, before), len(before.events))
     service.notifier.wake()

@@ -155,5 +155,9 @@ def cancel(request: Request, who: Operator, network: Name, change_id: ChangeId) 
 
 def _found(change: Change | None, change_id: str) -> Change:
     if change is None:
-        raise Problem(404, f"change: {change_id!r} is not known", [("change_id", "not known")])
+        raise Problem(
+            404,
+            f"change: {change_id!r} is not known",
+            [("change_id", f"{change_id!r} is not known")],
+        )
     return change

@@ -166,14 +166,16 @@ def _documents(service: Service) -> dict[str, ReceiverDocument]:
 def _knowing(request: Request, name: str) -> Service:
     service = service_of(request)
     if name not in service.notifier.channels:
-        raise Problem(404, f"receiver: {name!r} is not known", [("name", "not known")])
+        raise Problem(404, f"receiver: {name!r} is not known", [("name", f"{name!r} is not known")])
     return service
 
 
 def _known(found: Delivery | None, delivery_id: str, who: Token) -> Delivery:
     if found is None:
         raise Problem(
-            404, f"delivery: {delivery_id!r} is not known", [("delivery_id", "not known")]
+            404,
+            f"delivery: {delivery_id!r} is not known",
+            [("delivery_id", f"{delivery_id!r} is not known")],
         )
     bound(who, found.network)
     return found

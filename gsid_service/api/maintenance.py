@@ -194,5 +194,9 @@ def _concerns(window: Window, who: Token) -> bool:
 
 def _known(found: Window | None, window_id: str, who: Token) -> Window:
     if found is None or not _concerns(found, who):
-        raise Problem(404, f"window: {window_id!r} is not known", [("window_id", "not known")])
+        raise Problem(
+            404,
+            f"window: {window_id!r} is not known",
+            [("window_id", f"{window_id!r} is not known")],
+        )
     return found

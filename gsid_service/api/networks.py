@@ -54,7 +54,9 @@ def known(connection: Connection, name: str, who: Token, to_change: bool = False
     bound(who, name)
     network = networks.find(connection, name, to_change)
     if network is None:
-        raise Problem(404, f"network: {name!r} is not known", [("network", "not known")])
+        raise Problem(
+            404, f"network: {name!r} is not known", [("network", f"{name!r} is not known")]
+        )
     return network
 
 

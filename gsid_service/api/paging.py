@@ -33,7 +33,9 @@ def decode(cursor: str | None, *kinds: type) -> Any:
         place = None
     fits = isinstance(place, list) and [type(part) for part in place] == list(kinds)
     if not fits or not all(_is_sane(part) for part in place):
-        raise Problem(422, "cursor: not one of this service", [("cursor", "not one of ours")])
+        raise Problem(
+            422, "cursor: not one of this service", [("cursor", "not one of this service")]
+        )
     return place
 
 

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 MEDIA_TYPE = "application/problem+json"
+REASONS = {"model_attributes_type": "must be a JSON object, sent as application/json"}
 
 
 class FieldError(BaseModel):
@@ -108,7 +109,10 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     found = error.errors()
     if found and found[0]["type"] == "json_invalid":
         return answer(400, f"not JSON: {found[0].get('ctx', {}).get('error', found[0]['msg'])}")
-    errors = [(_field(e["loc"]), e["msg"].removeprefix("Value error, ")) for e in found]
+    errors = [
+        (_field(e["loc"]), REASONS.get(e["type"], e["msg"].removeprefix("Value error, ")))
+        for e in found
+    ]
     return answer(422, "; ".join(f"{field}: {reason}" for field, reason in errors[:3]), errors)
 
 

@@ -166,7 +166,7 @@ def _check(silence: Silence, who: Token, now: datetime, confirmed: bool) -> None
     if silence.ends_at - silence.starts_at > LONG:
         reasons.append(f"it is longer than {LONG.days} days")
     if reasons and not confirmed:
-        reason = f"{' and '.join(reasons)}: say confirm: true if this is meant"
+        reason = f"{' and '.join(reasons)}: say confirm: true (--yes) if this is meant"
         raise Problem(409, f"confirm: {reason}", [("confirm", reason)])
 
 
@@ -185,5 +185,9 @@ def _concerns(silence: Silence, who: Token) -> bool:
 
 def _known(found: Silence | None, silence_id: str, who: Token) -> Silence:
     if found is None or not _concerns(found, who):
-        raise Problem(404, f"silence: {silence_id!r} is not known", [("silence_id", "not known")])
+        raise Problem(
+            404,
+            f"silence: {silence_id!r} is not known",
+            [("silence_id", f"{silence_id!r} is not known")],
+        )
     return found

@@ -46,10 +46,14 @@ def push(
     as_json: AsJson = False,
 ) -> None:
     """Send snapshots to the service."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for file in files:
         body = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        answer = _ask(url, token, "POST", "/ingest", **_packed(body))
+        try:
+            answer = _ask(url, token, "POST", "/ingest", **_packed(body))
+        except typer.Exit:
+            say(f"{file} was not taken" + (f"; {len(rows)} before it were" if rows else ""))
+            raise
         rows.append({"file": str(file)} | answer)
     print_rows(rows, as_json)
 

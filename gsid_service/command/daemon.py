@@ -89,6 +89,8 @@ def create_token(
         refuse(f"NAME: there is a token {name!r} already; revoke it first")
     finally:
         database.close()
+    where = database.engine.url.render_as_string(hide_password=True)
+    say(f"{name} may {role} at a service whose database is {where}")
     OUT.print(secret, soft_wrap=True)
 
 

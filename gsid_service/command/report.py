@@ -20,14 +20,19 @@ Rows = list[dict[str, Any]]
 
 
 def headline(answer: Answer) -> str:
+    moving = len(answer["moved"])
     counts = [
-        f"{len(answer['new'])} new findings, {len(answer['existing'])} there already",
-        f"{len(answer['would_break'])} intents would break",
-        f"{len(answer['would_repair'])} be repaired",
-        f"{len(answer['moved'])} next hops move",
+        f"{_count(len(answer['new']), 'new finding')}, {len(answer['existing'])} there already",
+        f"{_count(len(answer['would_break']), 'intent')} would break",
+        f"{len(answer['would_repair'])} would be repaired",
+        f"{_count(moving, 'next hop')} {'moves' if moving == 1 else 'move'}",
     ]
     doubt = [f"no one outcome for {', '.join(answer['undetermined'])}"]
     return f"{answer['network']}: {'; '.join(counts + doubt * bool(answer['undetermined']))}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def tables(answer: Answer) -> dict[str, Rows]:

@@ -21,6 +21,7 @@ from gsid_service.ingest.wire import (
     WireFactKey,
     WireSnapshot,
     not_a_value,
+    not_json,
     number_of,
     parse_snapshot,
     problem_of,
@@ -127,10 +128,9 @@ def _parsed(model: type[Model], document: bytes) -> Model:
         return model.model_validate_json(document)
     except ValidationError as error:
         details = error.errors(include_url=False)
-        problems = [problem_of(detail) for detail in details]
         if details[0]["type"] == "json_invalid":
-            raise NotJSON(problems) from None
-        raise InvalidSnapshot(problems) from None
+            raise not_json(details[0]) from None
+        raise InvalidSnapshot(problem_of(detail) for detail in details) from None
 
 
 def read_values(

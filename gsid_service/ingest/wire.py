@@ -148,7 +148,7 @@ def parse_snapshot(document: bytes | str, schema: Schema = SCHEMA) -> Snapshot:
     except ValidationError as error:
         details = error.errors(include_url=False)
         if details[0]["type"] == "json_invalid":
-            raise NotJSON([Problem("", details[0]["msg"])]) from None
+            raise not_json(details[0]) from None
         raise InvalidSnapshot(problem_of(d) for d in details) from None
     if not _has_each_key_once(document, wire):
         _refuse_repeated_keys(document)
@@ -217,8 +217,12 @@ def read_facts(
     return read
 
 
+def not_json(detail: ErrorDetails) -> NotJSON:
+    return NotJSON([Problem("", detail["msg"].removeprefix("Invalid JSON: "))])
+
+
 def problem_of(detail: ErrorDetails) -> Problem:
-    field = ""
+    field = "" if detail["loc"] else "body"
     for part in detail["loc"]:
         field += f"[{part}]" if isinstance(part, int) else f".{part}" if field else str(part)
     return Problem(field, _REASONS.get(detail["type"], detail["msg"].removeprefix("Value error, ")))

@@ -43,7 +43,9 @@ def due_at(group: Group, route: Route) -> datetime:
 
 def _alive(note: Note) -> bool:
     """Whether the note's group is that of this turn of the alert."""
-    return note.told is None or note.paged
+    if note.told is None or note.paged:
+        return True
+    return note.group is not None and note.group.opened_at > note.told.at  # since it was over
 
 
 def _joinable(groups: Iterable[Group], cause: str, route: Route, now: datetime) -> Group | None:

@@ -90,7 +90,7 @@ def test_one_opens_at_the_very_score_and_without_an_expected_value(one: Finding)
     [
         (None, "no longer there"),
         (found(observed=3, score=0.95), "the value is 3, as expected"),
-        (found(expected=7, score=0.95), "the value is 7, as expected"),
+        (found(expected=7, score=0.95), "7 is the expected value now, it was 3"),
         (found(score=0.39), "the score 0.39 is below 0.4"),
     ],
 )
@@ -101,6 +101,12 @@ def test_an_alert_resolves_and_says_why(one: Finding | None, why: str) -> None:
     assert why in alert.events[-1].why
     assert alert.events[-1].at == alert.last_seen == NOW + MINUTE
     assert alert.first_seen == NOW
+
+
+def test_only_an_approval_changes_what_a_resolved_alert_expected() -> None:
+    repaired, approved = after(opened(), RIGHT), after(opened(), found(expected=7))
+    assert (repaired.observed, repaired.expected) == (7, 3)
+    assert (approved.observed, approved.expected) == (7, 7)
 
 
 def test_the_score_at_which_it_resolves_is_not_yet_below() -> None:

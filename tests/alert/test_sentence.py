@@ -87,6 +87,12 @@ def test_what_is_over_is_said_to_be() -> None:
     assert over == f"restored: local_pref on AS65101@R3 → {NETWORK} is no longer wrong"
 
 
+def test_what_was_approved_is_not_called_restored() -> None:
+    over = sentence(replace(ALERT, status=Status.RESOLVED, expected=ALERT.observed))
+    told = f"local_pref on AS65101@R3 → {NETWORK} is still 80, which is the expected value now"
+    assert over == f"over: {told}"
+
+
 def test_derived_intents_are_called_so() -> None:
     derived = BrokenIntent(Fact("reachable", ("R1", NETWORK, "R3")), derived=True)
     said = sentence(replace(ALERT, broken_intents=(derived,), reverting_repairs=1))

@@ -131,7 +131,7 @@ def test_what_is_wrong_already_is_told_apart_and_a_repair_is_seen(net: Inside) -
         ({"changes": [value(1)], "more": 1}, "more"),
         ({"changes": [{"parameter": "med", "value": 1}]}, "changes[0].fact"),
         ({}, "schema"),
-        ([], ""),
+        ([], "body"),
         (small("other"), "network"),
         (small(NET, local_pref=-1), "facts[10].params.local_pref"),
     ],

@@ -80,7 +80,7 @@ def test_forms_for_machines(net: Inside, tmp_path: Path) -> None:
         ("{", ("--network", NET), "not JSON"),
         ('{"changes": []}', (), "--network"),
         ('{"changes": []}', ("--network", NET), "changes"),
-        (json.dumps(small(NET)), ("--network", "other"), "network: not known"),
+        (json.dumps(small(NET)), ("--network", "other"), "network: 'other' is not known"),
         (json.dumps(small(NET, local_pref=-1)), (), "facts[10].params.local_pref"),
         (json.dumps(small(NET)), ("--output", "x"), "--output"),
         (json.dumps(small(NET)), ("--format", "pdf"), "--format"),
@@ -157,3 +157,12 @@ def test_a_bad_window_is_2_and_names_it(
 def test_a_change_that_is_not_there_is_2(net: Inside) -> None:
     done = run(net, "change", "cancel", "c9")
     assert (done.exit_code, "c9" in done.stderr) == (2, True)
+
+
+def test_a_push_names_the_file_that_was_not_taken(net: Inside, tmp_path: Path) -> None:
+    file = tmp_path / "list.json"
+    file.write_text("[]")
+    done = run(net, "push", file)
+    assert done.exit_code == 2
+    assert "body: Input should be an object" in done.stderr
+    assert f"{file} was not taken" in done.stderr.replace("\n", " ")

@@ -24,6 +24,13 @@ CLEAN: dict[str, Any] = {
     "undetermined": [],
 }
 
+
+def test_the_headline_counts_one_as_one() -> None:
+    one = CLEAN | {"new": [{}], "would_break": [{}], "moved": [{}]}
+    told = "1 new finding, 0 there already; 1 intent would break; 0 would be repaired"
+    assert report.headline(one) == f"as65000: {told}; 1 next hop moves"
+
+
 # Of the schema of SARIF 2.1.0, what is said of the properties in use; names as they stand there.
 TEXT: dict[str, Any] = {
     "type": "object",

@@ -119,6 +119,16 @@ def test_one_that_opens_again_is_new_and_in_a_new_group() -> None:
     assert again.group.key != first.group.key
 
 
+def test_one_that_opens_again_waits_once_for_its_new_group() -> None:
+    noc = Telling()
+    noc.look([alert()])
+    assert noc.kinds([alert()], MINUTE) == ["new"]
+    assert noc.kinds([alert(**OVER)], HOUR) == ["restored"]
+    assert noc.kinds([alert()], HOUR) == []
+    assert noc.kinds([alert()], 29 * SECOND) == []
+    assert noc.kinds([alert()], SECOND) == ["new"]
+
+
 def test_what_is_below_the_severity_wanted_is_held() -> None:
     noc = Telling(AT_ONCE)
     assert noc.kinds([alert(severity=Severity.MINOR)]) == []
