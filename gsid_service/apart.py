@@ -5,7 +5,6 @@ however this one ends; should it end itself, the next network starts another.
 """
 
 import multiprocessing
-import os
 import signal
 import threading
 from multiprocessing.connection import Connection, wait
@@ -16,7 +15,6 @@ from gsid_service.diagnose import Diagnosis, Here, Limits, Observation
 
 START = "spawn"  # a process of many threads must not be forked
 ENDING_SECONDS = 5.0
-NICENESS = 5  # whoever waits for an answer goes first
 
 
 class Lost(RuntimeError):
@@ -73,7 +71,6 @@ def _answer(ours: Connection, folder: Path, threads: int) -> None:
     """The life of the other process: load, then answer until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C goes to both
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    os.nice(NICENESS)
     from gsid_service.score.scorer import BadModel, load, use_cores
 
     use_cores(threads)

@@ -26,7 +26,6 @@ from gsid_service.store import tokens
 from gsid_service.store.database import Database, connect
 
 BACKLOG = 2048
-SWITCH_SECONDS = 0.0002
 YOUNG_OBJECTS = 10_000  # a snapshot makes about 700, nearly all of which end with its answer
 
 
@@ -49,8 +48,6 @@ def serve(settings: Settings, read_again: Callable[[], Settings], version: str) 
     service = Service(settings, database, diagnose, metrics)
     gate = Gate(database, required)
     app = web.create(service, gate, version, _reloader(service, read_again))
-    # Short turns between threads: a request must not wait long for the cycle's arithmetic.
-    sys.setswitchinterval(SWITCH_SECONDS)
     # What is loaded by now stays: to search all of it for garbage would hold requests up for 0.1 s.
     gc.collect()
     gc.freeze()
