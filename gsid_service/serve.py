@@ -37,8 +37,7 @@ def serve(settings: Settings, read_again: Callable[[], Settings], version: str) 
     """Run until told to stop; every reason not to start ends it before it listens."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to reload
     _log_to(settings)
-    _check_certificate(settings)
-    channels(settings)  # what is wrong with a receiver is said at once
+    check(settings)
     listening = _listen(settings)
     database = connect(settings.database.url, settings.database.migrate)
     required = _check_access(settings, database)
@@ -114,6 +113,15 @@ def _log_to(settings: Settings) -> None:
     logging.basicConfig(level=max(level, logging.INFO), handlers=[handler], force=True)
     for chatty in ("alembic", "httpx"):  # httpx would log URLs, which may hold a secret
         logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def check(settings: Settings) -> None:
+    """Refuse what can be seen to be wrong before anything is begun, or left behind."""
+    _check_certificate(settings)
+    channels(settings)
+    for name in ("config.json", "weights.safetensors"):
+        if not os.access(settings.model.folder / name, os.R_OK):
+            raise BadSettings(f"model.folder: {settings.model.folder / name} cannot be read")
 
 
 def _check_certificate(settings: Settings) -> None:

@@ -35,16 +35,20 @@ def serve(
     """Run the service."""
     flags = {"server.host": host, "server.port": port, "server.insecure": insecure}
     found = _settings(config_file, flags)
+    from gsid_service.serve import Refused, check
+    from gsid_service.serve import serve as run
+
     if check_config:
-        _check_receivers(found)
+        try:
+            check(found)
+        except BadSettings as error:
+            refuse(str(error))
         shown = found.model_dump(mode="json")
         shown["database"]["url"] = Database(found.database.url).shown
         for receiver in shown["receivers"]:
             receiver.pop("url")  # which may hold a token
         print_json(shown)
         return
-    from gsid_service.serve import Refused
-    from gsid_service.serve import serve as run
 
     def read_again() -> Settings:
         return config.load(config_file, os.environ, flags)
@@ -132,15 +136,6 @@ def revoke_token(
 def _settings(file: Path | None, flags: dict[str, Any] | None = None) -> Settings:
     try:
         return config.load(file, os.environ, flags)
-    except BadSettings as error:
-        refuse(str(error))
-
-
-def _check_receivers(found: Settings) -> None:
-    from gsid_service.notifier import channels
-
-    try:
-        channels(found)
     except BadSettings as error:
         refuse(str(error))
 

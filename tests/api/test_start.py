@@ -122,6 +122,11 @@ def test_a_bad_model_stops_the_start(tmp_path: Path, broken: str) -> None:
     assert_refused(done, "model", str(folder))
 
 
+def test_a_model_that_is_not_there_is_named_when_settings_are_checked(tmp_path: Path) -> None:
+    line = refused(["--check-config"], GSID_MODEL_FOLDER=str(tmp_path))
+    assert f"model.folder: {tmp_path / 'config.json'} cannot be read" in line
+
+
 @pytest.mark.parametrize(
     ("command", "broken"),
     [("serve", "not a database"), ("migrate", "no folder"), ("migrate", "no server")],
