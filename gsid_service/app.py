@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from zlib import decompress
 
 import structlog
 from sqlalchemy import Connection
@@ -27,11 +26,11 @@ from gsid_service.alert.changes import (
     marked,
 )
 from gsid_service.alert.decide import Finding, Rules, decide
-from gsid_service.assemble.merge import Merged, View, extend, fitting, merge
+from gsid_service.assemble.merge import Merged, View, fitting, merge
 from gsid_service.config import Settings
-from gsid_service.diagnose import Diagnoser, Diagnosis, Judged, Limits, Observation, Reference
+from gsid_service.diagnose import Diagnoser, Diagnosis, Limits, Observation, Reference
+from gsid_service.findings import finding, misrouted, scores_of, summary_of
 from gsid_service.ingest.inbox import Inbox
-from gsid_service.ingest.wire import parse_snapshot
 from gsid_service.metrics import Metrics
 from gsid_service.notifier import Notifier
 from gsid_service.records import (
@@ -45,7 +44,6 @@ from gsid_service.records import (
     Severity,
     Status,
 )
-from gsid_service.schema import FWD
 from gsid_service.simulate import intents
 from gsid_service.simulate.forwarding import forward
 from gsid_service.simulate.plane import build
@@ -54,17 +52,15 @@ from gsid_service.store.approvals import Approval, Baseline
 from gsid_service.store.database import Database
 from gsid_service.store.networks import Network
 from gsid_service.store.scores import Score
-from gsid_service.store.snapshots import Chain, Incoming, Kept, Outcome, Receipt
-from gsid_service.verify.proof import Proof
+from gsid_service.store.snapshots import Incoming, Kept, Outcome, Receipt
+from gsid_service.views import Views, extended, views_at
 
 log = structlog.get_logger()
 SERVICE = "gsid"  # who did what nobody did
 ALWAYS_COMPARE_MED = "always_compare_med"
-NEXT_HOP = "next_hop"  # the parameter of an alert about forwarding as it is reported
 SWEEP_STEPS = 20
 GIVE_WAY_SECONDS = 0.1
 CHECKS_AT_ONCE = 4  # each takes as long as a cycle, and they take turns with it
-MISSING_AT_MOST = 1000  # facts that are gone, remembered to explain alerts
 PAUSE_SECONDS = 1.0  # before a database that does not answer is asked again
 
 
@@ -83,7 +79,7 @@ class Service:
         self.metrics, self.clock = metrics, clock
         self.inbox = Inbox(settings.ingest.queue, self.keep)
         self.notifier = Notifier(settings, database, metrics, clock, self.wake)
-        self._views: dict[tuple[str, str], tuple[Chain, View]] = {}
+        self._views = Views()
         self._known_silent: dict[str, set[str]] = {}  # as the last cycle had it
         self._differing: dict[str, set[Move]] = {}  # likewise
         self._pending: dict[str, None] = {}
@@ -202,10 +198,10 @@ class Service:
         for stage, seconds in diagnosis.seconds.items():
             self.metrics.cycle.labels(stage).observe(seconds)
         with self.metrics.stage("save"):
-            scored = _scores(diagnosis, merged)
+            scored = scores_of(diagnosis, merged)
             found = self._findings(network.name, diagnosis, merged)
             findings = marked(found, seen.contradicted, under_way)
-            summary = _summary(merged, wanted, diagnosis, baseline)
+            summary = summary_of(merged, wanted, diagnosis, baseline)
             after = self._save(network, newest, scored, findings, summary)
         self._publish(network.name, merged, scored, after, summary)
 
@@ -223,10 +219,13 @@ class Service:
     def views(self, name: str) -> tuple[dict[str, View], set[str]]:
         """What each collector says of a network, and which of them are silent."""
         with self.database.read() as connection:
-            found = snapshots.chains(connection, name)
-            silent = self._silent(connection, name)
-            views = {c: self._view(connection, name, c, chain) for c, chain in found.items()}
+            views, silent = self._views.of(connection, name), self._silent(connection, name)
         return views, silent
+
+    def state_at(self, name: str, number: int) -> Merged:
+        """The network as its collectors saw it when a snapshot had come in."""
+        with self.database.read() as connection:
+            return merge(views_at(connection, name, number))
 
     def observe(self, network: Network, merged: Merged) -> Observation:
         """All that is known of a network in some state, for who asks beside the cycle."""
@@ -318,30 +317,6 @@ class Service:
     def _patience(self) -> timedelta:
         return timedelta(seconds=self.settings.cycle.stale_seconds)
 
-    def _view(self, connection: Connection, name: str, collector: str, chain: Chain) -> View:
-        """A collector's view; only what is new is read, unless something came out of order."""
-        known = self._views.get((name, collector))
-        if known and known[0] == chain:
-            return known[1]
-        fresh: list[Kept] = []
-        if known and known[0].first == chain.first:
-            fresh = snapshots.chain(connection, name, collector, known[0].last + 1)
-        if known and fresh and known[0].length + len(fresh) == chain.length:
-            view = _extended(known[1], fresh)
-        else:
-            view = _extended(None, snapshots.chain(connection, name, collector, chain.first))
-        self._views[name, collector] = chain, view
-        return view
-
-    def state_at(self, name: str, number: int) -> Merged:
-        """The network as its collectors saw it when a snapshot had come in."""
-        with self.database.read() as connection:
-            chains = snapshots.chains(connection, name, number)
-            return merge(
-                _extended(None, snapshots.chain(connection, name, collector, chain.first, number))
-                for collector, chain in chains.items()
-            )
-
     def approve(self, network: Network, number: int | None, who: str) -> Approval | None:
         """Approve a network as it is, or as it was with a snapshot; None where there is nothing."""
         with self.database.read() as connection:
@@ -381,7 +356,7 @@ class Service:
         self, network: Network, before: Baseline | None, fresh: Sequence[Kept]
     ) -> tuple[Baseline | None, Intents]:
         """Approve, for the time being, the first complete view of each collector."""
-        state = merge(_extended(None, [kept]) for kept in fresh)
+        state = merge(extended(None, [kept]) for kept in fresh)
         facts = {fact.key: fact for fact in state.facts}
         entities = {entity.id: entity for entity in state.entities}
         collectors = [kept.collector for kept in fresh]
@@ -442,7 +417,7 @@ class Service:
         return {
             (finding.fact, finding.parameter): finding
             for difference in sorted(now & before)
-            if (finding := _misrouted(name, difference, merged)) is not None
+            if (finding := misrouted(name, difference, merged)) is not None
         }
 
     def _save(
@@ -547,15 +522,6 @@ class Service:
                 return
 
 
-def _extended(view: View | None, kept: Iterable[Kept]) -> View:
-    """A view with more snapshots laid upon it; there is at least one."""
-    for one in kept:
-        view = extend(view, parse_snapshot(decompress(one.body)), f"s{one.number}")
-    if view is None:
-        raise LookupError("a view of no snapshots")
-    return view
-
-
 def _compares_med(network: Network) -> bool:
     return bool(network.settings.get(ALWAYS_COMPARE_MED, False))
 
@@ -564,93 +530,3 @@ def _joined(baseline: Baseline, merged: Merged) -> tuple[Entity, ...]:
     """The entities that were approved, and those that are new."""
     entities = {entity.id: entity for entity in merged.entities}
     return tuple((entities | {entity.id: entity for entity in baseline.entities}).values())
-
-
-def _scores(diagnosis: Diagnosis, merged: Merged) -> list[Score]:
-    return [
-        Score(
-            value.fact,
-            value.parameter,
-            value.observed,
-            value.approved,
-            value.score,
-            value.fact in merged.stale,
-            int(merged.source[value.fact].snapshot_id[1:]),
-        )
-        for value in diagnosis.values
-    ]
-
-
-def finding(name: str, value: Judged, diagnosis: Diagnosis, merged: Merged) -> Finding:
-    proof, source = diagnosis.proofs.get(value.slot, Proof()), merged.source[value.fact]
-    return Finding(
-        network=name,
-        fact=value.fact,
-        parameter=value.parameter,
-        score=value.score,
-        observed=value.observed,
-        expected=value.expected,
-        stale=value.fact in merged.stale,
-        snapshot_id=source.snapshot_id,
-        collector=source.collector,
-        severity=proof.severity,
-        broken_intents=proof.broken,
-        moved=proof.moved,
-        reverting_repairs=len(proof.broken),
-        together=proof.together,
-        verified=proof.verified,
-        suggested=value.expected != value.approved,
-    )
-
-
-def _misrouted(name: str, difference: Move, merged: Merged) -> Finding | None:
-    """A router that does not forward as configured; what it reports stands for the value."""
-    reported = (difference.after or "").split(", ")[0]
-    key = FactKey(FWD.name, (difference.router, difference.network, reported))
-    source = merged.source.get(key)
-    if source is None:
-        return None
-    return Finding(
-        network=name,
-        fact=key,
-        parameter=NEXT_HOP,
-        score=1.0,
-        observed=difference.after or "",
-        expected=difference.before,
-        stale=False,
-        snapshot_id=source.snapshot_id,
-        collector=source.collector,
-        severity=Severity.MAJOR,
-        moved=(difference,),
-    )
-
-
-def _summary(
-    merged: Merged, wanted: Intents, diagnosis: Diagnosis, baseline: Baseline | None
-) -> dict[str, Any]:
-    """What is shown of a network beside its scores."""
-    kinds = {intent.predicate for intent in (*wanted.stated, *wanted.derived)}
-    return {
-        "entities": len(merged.entities),
-        "facts": len(merged.facts),
-        "stale_facts": len(merged.stale),
-        "conflicts": [
-            {
-                "fact": {"predicate": c.fact.predicate, "args": list(c.fact.args)},
-                "parameter": c.parameter,
-                "values": [{"collector": who, "value": value} for who, value in c.values],
-                "reason": c.reason,
-            }
-            for c in merged.conflicts[:100]
-        ],
-        "broken_intents": dict.fromkeys(sorted(kinds), 0)
-        | Counter(intent.predicate for intent in diagnosis.broken),
-        "baseline": None if baseline is None else baseline.approval.number,
-        "missing": _missing(merged, baseline)[:MISSING_AT_MOST],
-    }
-
-
-def _missing(merged: Merged, baseline: Baseline | None) -> list[FactKey]:
-    """What was approved, and is no longer there."""
-    there = {fact.key for fact in merged.facts}
-    return [fact.key for fact in baseline.facts if fact.key not in there] if baseline else []

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gsid_service.alert.decide import Finding
-from gsid_service.app import Service, finding
+from gsid_service.app import Service
 from gsid_service.assemble.merge import Merged, extend, merge
 from gsid_service.diagnose import Observation
+from gsid_service.findings import finding
 from gsid_service.ingest.candidate import Candidate, WireValue, read_values
 from gsid_service.records import BrokenIntent, FactKey, Move
 from gsid_service.simulate.faults import with_values

@@ -1,0 +1,106 @@
+"""From a diagnosis to what is kept of a network: scores, findings and a summary."""
+
+from collections import Counter
+from typing import Any
+
+from gsid_service.alert.decide import Finding
+from gsid_service.assemble.merge import Merged
+from gsid_service.diagnose import Diagnosis, Judged
+from gsid_service.records import FactKey, Intents, Move, Severity
+from gsid_service.schema import FWD
+from gsid_service.store.approvals import Baseline
+from gsid_service.store.scores import Score
+from gsid_service.verify.proof import Proof
+
+NEXT_HOP = "next_hop"  # the parameter of an alert about forwarding as it is reported
+MISSING_AT_MOST = 1000  # facts that are gone, remembered to explain alerts
+
+
+def scores_of(diagnosis: Diagnosis, merged: Merged) -> list[Score]:
+    return [
+        Score(
+            value.fact,
+            value.parameter,
+            value.observed,
+            value.approved,
+            value.score,
+            value.fact in merged.stale,
+            int(merged.source[value.fact].snapshot_id[1:]),
+        )
+        for value in diagnosis.values
+    ]
+
+
+def finding(name: str, value: Judged, diagnosis: Diagnosis, merged: Merged) -> Finding:
+    proof, source = diagnosis.proofs.get(value.slot, Proof()), merged.source[value.fact]
+    return Finding(
+        network=name,
+        fact=value.fact,
+        parameter=value.parameter,
+        score=value.score,
+        observed=value.observed,
+        expected=value.expected,
+        stale=value.fact in merged.stale,
+        snapshot_id=source.snapshot_id,
+        collector=source.collector,
+        severity=proof.severity,
+        broken_intents=proof.broken,
+        moved=proof.moved,
+        reverting_repairs=len(proof.broken),
+        together=proof.together,
+        verified=proof.verified,
+        suggested=value.expected != value.approved,
+    )
+
+
+def misrouted(name: str, difference: Move, merged: Merged) -> Finding | None:
+    """A router that does not forward as configured; what it reports stands for the value."""
+    reported = (difference.after or "").split(", ")[0]
+    key = FactKey(FWD.name, (difference.router, difference.network, reported))
+    source = merged.source.get(key)
+    if source is None:
+        return None
+    return Finding(
+        network=name,
+        fact=key,
+        parameter=NEXT_HOP,
+        score=1.0,
+        observed=difference.after or "",
+        expected=difference.before,
+        stale=False,
+        snapshot_id=source.snapshot_id,
+        collector=source.collector,
+        severity=Severity.MAJOR,
+        moved=(difference,),
+    )
+
+
+def summary_of(
+    merged: Merged, wanted: Intents, diagnosis: Diagnosis, baseline: Baseline | None
+) -> dict[str, Any]:
+    """What is shown of a network beside its scores."""
+    kinds = {intent.predicate for intent in (*wanted.stated, *wanted.derived)}
+    return {
+        "entities": len(merged.entities),
+        "facts": len(merged.facts),
+        "stale_facts": len(merged.stale),
+        "conflicts": [
+            {
+                "fact": {"predicate": c.fact.predicate, "args": list(c.fact.args)},
+                "parameter": c.parameter,
+                "values": [{"collector": who, "value": value} for who, value in c.values],
+                "reason": c.reason,
+            }
+            for c in merged.conflicts[:100]
+        ],
+        "broken_intents": dict.fromkeys(sorted(kinds), 0)
+        | Counter(intent.predicate for intent in diagnosis.broken),
+        "baseline": None if baseline is None else baseline.approval.number,
+        "missing": _missing(merged, baseline)[:MISSING_AT_MOST],
+    }
+
+
+def _missing(merged: Merged, baseline: Baseline | None) -> list[FactKey]:
+    """What was approved, and is no longer there."""
+    there = {fact.key for fact in merged.facts}
+    return [fact.key for fact in baseline.facts if fact.key not in there] if baseline else []
