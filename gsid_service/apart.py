@@ -13,7 +13,6 @@ from typing import Any
 
 from gsid_service.diagnose import Diagnosis, Here, Limits, Observation
 
-START = "spawn"  # a process of many threads must not be forked
 ENDING_SECONDS = 5.0
 
 
@@ -51,7 +50,7 @@ class Apart:
         self._process.join()
 
     def _start(self) -> None:
-        context: Any = multiprocessing.get_context(START)
+        context = multiprocessing.get_context("spawn")  # a process of many threads is not forked
         self._ours, theirs = context.Pipe()
         self._process = context.Process(target=_answer, args=(theirs, *self._given), daemon=True)
         self._process.start()

@@ -9,9 +9,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from gsid_service.config import Settings
+from gsid_service.diagnose import Here
+from gsid_service.score.scorer import load
 from tests.flow.server import Server, environment
 
 
@@ -65,13 +68,17 @@ class Forked(Server):
         self.parent.stdout.close()  # type: ignore[union-attr]
 
 
-def main() -> None:
-    import gsid_service.score.scorer
-    import gsid_service.serve  # noqa: F401
-    from gsid_service import apart
+def in_this_process(settings: Settings) -> Here:
+    """The model without a process of its own, which would take those seconds at each start."""
+    scorer = load(settings.model.folder)
+    return Here(scorer, scorer.name)
+
+
+def main(load_model: Callable[[Settings], Here] = in_this_process) -> None:
+    from gsid_service import serve
     from gsid_service.__main__ import main as run
 
-    apart.START = "fork"  # for the same reason
+    serve._load_model = load_model  # type: ignore[assignment]
     for line in sys.stdin:
         what, *more = json.loads(line)
         if what == "wait":

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-import gsid_service.score.scorer  # noqa: F401 (imported once, before the servers are forked)
-from gsid_service import app, serve
+from gsid_service import app
 from gsid_service.config import Settings
 from gsid_service.diagnose import Here
 from gsid_service.ingest.wire import dump_snapshot
@@ -35,11 +34,10 @@ def star(network: str, sequence: int, links: int, wrong: Iterable[int] = ()) -> 
     return dump_snapshot(Snapshot(network, who, sequence, now, True, entities, facts))
 
 
-def _no_model(_: Settings) -> Any:
+def _no_model(_: Settings) -> Here:
     return Here(diff, "diff")
 
 
 if __name__ == "__main__":
-    serve._load_model = _no_model  # type: ignore[assignment]
     app.GIVE_WAY_SECONDS = 0.0  # nobody else sends snapshots
-    forking.main()
+    forking.main(_no_model)
