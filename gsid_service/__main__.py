@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import track
 
-from gsid_service.command import client, daemon, notices, research
+from gsid_service.command import client, collect, daemon, demo, notices, research
 from gsid_service.terminal import BAD_INPUT, ERR, OUT, AsJson, print_json, print_rows, refuse, say
 
 if TYPE_CHECKING:
@@ -18,12 +18,17 @@ app = typer.Typer(
     "and proves what they break.",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(demo.demo)
 app.command()(daemon.serve)
+app.command()(collect.collect)
 app.command()(daemon.settings)
 app.command()(daemon.migrate)
+app.command()(daemon.backup)
+app.command()(daemon.restore)
 app.add_typer(daemon.token, name="token")
 for study in (research.train, research.evaluate, research.study):
     app.command()(study)

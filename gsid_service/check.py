@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from gsid_service.alert.decide import Finding
 from gsid_service.app import Service
 from gsid_service.assemble.merge import Merged, extend, merge
-from gsid_service.diagnose import Observation
 from gsid_service.findings import finding
 from gsid_service.ingest.candidate import Candidate, WireValue, read_values
+from gsid_service.known import Observation
 from gsid_service.records import BrokenIntent, FactKey, Move
 from gsid_service.simulate.faults import with_values
 from gsid_service.simulate.forwarding import Forwarding, forward
@@ -69,7 +69,7 @@ def _with_values(live: Merged, wanted: list[WireValue]) -> Merged:
 
 def check(service: Service, network: Network, live: Merged, candidate: Merged) -> Checked:
     """Diagnose both states, and compare where they send the traffic."""
-    now, then = (service.observe(network, state) for state in (live, candidate))
+    now, then = (service.expectations.observe(network, state) for state in (live, candidate))
     before = dict(_wrong(service, network, now, live))
     after = list(_wrong(service, network, then, candidate))
     known = [slot in before and before[slot].observed == found.observed for slot, found in after]

@@ -5,6 +5,7 @@ Everything is checked once, at the start; an error names the key, where it came 
 
 import tomllib
 from collections.abc import Mapping
+from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,6 +23,11 @@ from pydantic.fields import FieldInfo
 
 PREFIX = "GSID_"
 MEBIBYTE = 1 << 20
+MESSAGES = {  # where pydantic's own would not say what to write
+    ("receivers", "tuple_type"): "each is a table of its own, [[receivers]]",
+    ("database.url", "string_pattern_mismatch"): "must begin with sqlite:/// or "
+    "postgresql+psycopg://",
+}
 LIST = "receivers"  # the one section that is a list of tables, [[receivers]], in the file only
 
 Count = Annotated[int, Field(ge=1)]
@@ -45,6 +51,9 @@ class Section(BaseModel):
 class Server(Section):
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(default=8080, ge=0, le=65535, description="Port; 0 takes a free one.")
+    role: Literal["all", "api", "scorer", "notifier"] = Field(
+        default="all", description="What this process does; other than all needs PostgreSQL."
+    )
     tls_certificate: Path | None = Field(default=None, description="PEM file; needed off loopback.")
     tls_key: Path | None = Field(default=None, description="PEM file of the certificate's key.")
     insecure: bool = Field(default=False, description="Listen off loopback without TLS or tokens.")
@@ -53,6 +62,12 @@ class Server(Section):
     )
     request_seconds: Seconds = Field(
         default=60, description="After this long a request is given up."
+    )
+    connections: Count = Field(
+        default=500, description="Open at once; beyond, the one that is idle the longest is closed."
+    )
+    idle_seconds: Count = Field(
+        default=30, description="A connection without a whole request for so long is closed."
     )
 
     @property
@@ -72,7 +87,21 @@ class Database(Section):
         pattern=r"^(sqlite:///|postgresql\+psycopg://).",
         description="sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME.",
     )
+    password_file: Path | None = Field(
+        default=None, description="File with the password, where it is not in the url."
+    )
     migrate: bool = Field(default=True, description="Bring the tables up to date at the start.")
+
+
+class Jobs(Section):
+    """On PostgreSQL, where several processes share the work."""
+
+    at_once: Count = Field(
+        default=2, description="Networks that one process scores at once: one computes, one waits."
+    )
+    stalled_seconds: Annotated[float, Field(ge=1, le=3600)] = Field(
+        default=10, description="A process silent for so long is dead, and another takes its jobs."
+    )
 
 
 class Model(Section):
@@ -94,10 +123,18 @@ class Cycle(Section):
     )
     intents_at_most: Count = Field(default=2000, description="Intents derived for a network.")
 
+    @property
+    def patience(self) -> timedelta:
+        return timedelta(seconds=self.stale_seconds)
+
 
 class Verify(Section):
     seconds: Seconds = Field(
         default=2, description="For proving what suspicious values break, in each cycle."
+    )
+    forwarding_seconds: Wait = Field(
+        default=90,
+        description="How long a router may forward otherwise than its values say.",
     )
 
 
@@ -204,6 +241,7 @@ class Settings(Section):
 
     server: Server = Server()
     database: Database = Database()
+    jobs: Jobs = Jobs()
     model: Model = Model()
     ingest: Ingest = Ingest()
     cycle: Cycle = Cycle()
@@ -272,7 +310,7 @@ def sample() -> str:
     lines = ["# Every setting, at its default."]
     for section in Settings.model_fields:
         lines.append(f"\n# [[{LIST}]]" if section == LIST else f"\n[{section}]")
-        for key, about in _fields(section).items():
+        for key, about in fields(section).items():
             value = about.get_default()
             unset = value is None or about.is_required()
             line = f"# {key} =" if unset else f"{key} = {_toml(value)}"
@@ -295,7 +333,8 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text())
     except (OSError, UnicodeDecodeError) as error:
-        raise BadSettings(f"{file}: cannot be read: {error}") from None
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise BadSettings(f"{file}: cannot be read: {reason}") from None
     except tomllib.TOMLDecodeError as error:
         raise BadSettings(f"{file}: not TOML: {error}") from None
 
@@ -321,7 +360,7 @@ def _line(error: Any, origin: Mapping[tuple[str, ...], str]) -> str:
     if error["type"] == "extra_forbidden":
         known = _sections() if len(where) == 1 else ", ".join(_keys(where[0]))
         return f"{source}{name}: no such setting; known: {known}"
-    message = error["msg"].removeprefix("Value error, ")
+    message = MESSAGES.get((name, error["type"]), error["msg"].removeprefix("Value error, "))
     # A URL may hold a password.
     hidden = isinstance(error["input"], dict | list | tuple) or where[-1] == "url"
     shown = "" if hidden else f" (is {error['input']!r})"
@@ -338,10 +377,11 @@ def _sections() -> str:
 
 
 def _keys(section: str) -> list[str]:
-    return list(_fields(section))
+    return list(fields(section))
 
 
-def _fields(section: str) -> dict[str, FieldInfo]:
+def fields(section: str) -> dict[str, FieldInfo]:
+    """The settings of a section, by key."""
     kind = Receiver if section == LIST else Settings.model_fields[section].annotation
     return kind.model_fields if isinstance(kind, type) and issubclass(kind, Section) else {}
 

@@ -5,53 +5,44 @@ assemble, score, search for the reverts that repair, prove.
 """
 
 import math
+import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from gsid_service import schema
-from gsid_service.assemble.graph import assemble
-from gsid_service.records import Entity, Fact, FactKey, Graph, Intents, Move, Scores
-from gsid_service.simulate.evidence import evidence
-from gsid_service.simulate.forwarding import forward
-from gsid_service.simulate.plane import build
-from gsid_service.simulate.reverts import Bench, Slot, changed, reverts
+from gsid_service.assemble.graph import NOT_APPLICABLE
+from gsid_service.known import COLUMNS, Known, Observation, Simulated, know, simulate
+from gsid_service.recent import Recent
+from gsid_service.records import (
+    Fact,
+    FactKey,
+    FloatArray,
+    Graph,
+    IntArray,
+    Intents,
+    Move,
+    Scores,
+)
+from gsid_service.simulate.reverts import Bench, Slot
+from gsid_service.verify.lost import lost
 from gsid_service.verify.proof import NOT_VERIFIED, Proof, prove
 from gsid_service.verify.repair import Suspect, search
 from gsid_service.verify.reported import differences
-from gsid_service.verify.suggest import suggest
+from gsid_service.verify.suggest import Siblings, suggest
 
-DEFAULTS = {parameter.name: parameter.default for parameter in schema.SCHEMA.monitored}
-
+NAMES = tuple(parameter.name for parameter in schema.SCHEMA.monitored)
+COLUMN_OF = {name: column for column, name in enumerate(NAMES)}
+SUGGESTED = 64  # values that nobody approved, for which a better one is looked for
+ROOM = 2 << 30  # bytes
 
 Detector = Callable[[Graph], Scores]  # a model, or anything else with this signature
-
-
-class Reference(NamedTuple):
-    """What to compare with: the network as it once was, or a copy that may be wrong."""
-
-    entities: Sequence[Entity]
-    facts: Sequence[Fact]
-    exact: bool = True
-
-
-NOTHING_WANTED = Intents()
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """All that is known of a network."""
-
-    entities: Sequence[Entity]
-    facts: Sequence[Fact]
-    wanted: Intents = NOTHING_WANTED
-    reference: Reference | None = None
-    stale: frozenset[FactKey] = frozenset()
-    always_compare_med: bool = False
-    contradicted: frozenset[Slot] = frozenset()  # values that are not what somebody announced
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +72,47 @@ class Judged(NamedTuple):
         return self.fact, self.parameter
 
 
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Every monitored value with its score, the most suspicious first."""
+
+    facts: tuple[FactKey, ...]
+    observed: IntArray  # [F, P], NOT_APPLICABLE where a fact does not carry the parameter
+    approved: IntArray  # [F, P], likewise where nobody approved one
+    score: FloatArray  # [F, P], not a number where there is none
+    expected: Mapping[Slot, int]  # where that is not the approved value
+
+    def __len__(self) -> int:
+        return int((~np.isnan(self.score)).sum())
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the facts are there that the rows are about."""
+        return len(self.facts) == len(self.score)
+
+    def __iter__(self) -> Iterator[Judged]:
+        rows, columns = np.nonzero(~np.isnan(self.score))
+        order = np.argsort(-self.score[rows, columns], kind="stable")
+        for at in order.tolist():
+            yield self._judged(int(rows[at]), int(columns[at]))
+
+    def of(self, slots: Collection[Slot]) -> Iterator[Judged]:
+        """Those of some slots, as far as there are any."""
+        row_of = {key: row for row, key in enumerate(self.facts)} if slots else {}
+        for key, parameter in slots:
+            row, column = row_of.get(key), COLUMN_OF.get(parameter)
+            if row is not None and column is not None and not np.isnan(self.score[row, column]):
+                yield self._judged(row, column)
+
+    def _judged(self, row: int, column: int) -> Judged:
+        key, parameter = self.facts[row], NAMES[column]
+        approved: int | None = int(self.approved[row, column])
+        approved = None if approved == NOT_APPLICABLE else approved
+        expected = self.expected.get((key, parameter), approved)
+        observed, score = int(self.observed[row, column]), float(self.score[row, column])
+        return Judged(key, parameter, observed, approved, expected, score)
+
+
 class Stopwatch:
     """Adds up what each stage takes."""
 
@@ -96,12 +128,13 @@ class Stopwatch:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Every monitored value, the most suspicious first, and what is known of those that matter."""
+    """Every monitored value, and what is known of those that matter."""
 
-    values: list[Judged]
+    values: Values
     proofs: dict[Slot, Proof]
     broken: list[Fact]  # intents, stated and derived
     differences: list[Move]  # what routers report, where it is not what their values lead to
+    lost: dict[FactKey, Proof]  # sessions that were approved, and are gone
     seconds: dict[str, float]  # that each stage took
 
 
@@ -111,70 +144,132 @@ def diagnose(
     limits: Limits = USUAL,
     clock: Callable[[], float] = time.monotonic,
 ) -> Diagnosis:
+    return follow(seen, None, detector, limits, clock)[0]
+
+
+def follow(
+    seen: Observation,
+    last: Known | None,
+    detector: Detector,
+    limits: Limits = USUAL,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[Diagnosis, Known]:
+    """The diagnosis of a network of which a state may be known already, and what is known now."""
     watch, until = Stopwatch(), clock() + limits.seconds
-    reported = [fact for fact in seen.facts if fact.predicate == schema.FWD.name]
-    facts = tuple(fact for fact in seen.facts if fact.predicate != schema.FWD.name)
-    known = {entity.id for entity in seen.entities}
-    stated = [intent for intent in seen.wanted.stated if known.issuperset(intent.args)]
+
+    def in_time() -> bool:
+        return clock() < until
+
     with watch.stage("simulate"):
-        state = forward(build(seen.entities, facts), seen.always_compare_med)
-        bench = Bench(state, facts, stated, seen.wanted.derived)
+        simulated = simulate(seen, last)
     with watch.stage("assemble"):
-        graph = _graph(seen, bench, facts, stated)
+        known = know(simulated, last)
     with watch.stage("score"):
-        scores = {(key, parameter): p for p, key, parameter in detector(graph).ranked()}
-    scores |= dict.fromkeys(seen.contradicted & scores.keys(), 1.0)
+        scores = _Scores(known, detector(known.graph))
+    scores.raise_all(seen.contradicted)
+    bench = simulated.bench.copy()
+    simulated.bench.forget()
     with watch.stage("verify"):
-        suspects = list(_suspects(seen, bench, facts, scores, limits))
-        for suspect, worth in search(bench, suspects, lambda: clock() < until).reverts:
-            scores[suspect.slot] = max(scores[suspect.slot], 1 / (1 + math.exp(-worth)))
+        suspects = list(_suspects(known, bench, scores, limits, in_time))
+        repair = search(bench, suspects, in_time)
+        for suspect, worth in repair.reverts:
+            scores[suspect.slot] = max(scores[suspect.slot], _probability(worth))
+        for suspect, worth in repair.explained:
+            if suspect.slot not in seen.contradicted:
+                scores[suspect.slot] = min(scores[suspect.slot], _probability(worth))
         suspects = [s._replace(probability=scores[s.slot]) for s in suspects]
-        proofs = _proofs(bench, suspects, limits, lambda: clock() < until)
-    return Diagnosis(
-        values=_judged(seen, scores, {s.slot: s.expected for s in suspects}),
+        proofs = _proofs(bench, suspects, limits, in_time)
+        sessions_gone = _lost(simulated, in_time)
+    reported = [fact for fact in seen.facts if fact.predicate == schema.FWD.name]
+    found = Diagnosis(
+        values=scores.judged({s.slot: s.expected for s in suspects}),
         proofs=proofs,
         broken=[i for i, held in zip(bench.wanted, bench.held, strict=True) if held is False],
-        differences=differences(state, reported, seen.stale),
+        differences=differences(bench.state, reported, seen.stale),
+        lost=sessions_gone,
         seconds=watch.seconds,
     )
+    return found, known
 
 
-def _graph(seen: Observation, bench: Bench, facts: Sequence[Fact], stated: Sequence[Fact]) -> Graph:
-    reference = seen.reference
-    if reference is None:
-        said = evidence(facts, stated, bench.state)
-        return assemble(seen.entities, facts, stated, None, said, {}, seen.stale)
-    before = forward(build(reference.entities, reference.facts), seen.always_compare_med)
-    return assemble(
-        seen.entities,
-        facts,
-        stated,
-        reference.facts,
-        evidence(facts, stated, bench.state, before),
-        reverts(bench, facts, reference.facts),
-        seen.stale,
-        reference.exact,
-    )
+class _Scores:
+    """The scores of a graph's values, by slot."""
+
+    def __init__(self, known: Known, found: Scores) -> None:
+        if found.facts != known.graph.facts:
+            raise ValueError(
+                f"{found.method}: its scores are not in the order of the graph's facts"
+            )
+        self.known, self.table = known, found.probability.copy()  # [F, P]
+
+    def __getitem__(self, slot: Slot) -> float:
+        return float(self.table[self._at(slot)])
+
+    def __setitem__(self, slot: Slot, score: float) -> None:
+        self.table[self._at(slot)] = score
+
+    def _at(self, slot: Slot) -> tuple[int, int]:
+        return self.known.row_of[slot[0]], COLUMN_OF[slot[1]]
+
+    def raise_all(self, slots: Iterable[Slot]) -> None:
+        """Those that have a score are certain."""
+        for slot in slots:
+            if slot[0] in self.known.row_of and not math.isnan(self[slot]):
+                self[slot] = 1.0
+
+    def unapproved(self, least: float) -> Iterator[tuple[Slot, float]]:
+        """What scores high and has no approved value, the most suspicious first."""
+        table = np.where(self._values(self.known.graph.reference) == NOT_APPLICABLE, self.table, 0)
+        rows, columns = np.nonzero(table >= least)
+        for at in np.argsort(-table[rows, columns], kind="stable").tolist():
+            row, column = int(rows[at]), int(columns[at])
+            yield (self.known.graph.facts[row], NAMES[column]), float(table[row, column])
+
+    def judged(self, expected: Mapping[Slot, int]) -> Values:
+        graph = self.known.graph
+        observed, approved = self._values(graph.features), self._values(graph.reference)
+        score = np.where(observed == NOT_APPLICABLE, np.nan, self.table)
+        return Values(graph.facts, observed, approved, score, expected)
+
+    def _values(self, features: FloatArray | None) -> IntArray:
+        """[F, P]"""
+        if features is None:
+            return np.full(self.table.shape, NOT_APPLICABLE, dtype=np.int64)
+        return features[len(self.known.graph.entities) :, COLUMNS].astype(np.int64)
+
+
+def _lost(now: Simulated, in_time: Callable[[], bool]) -> dict[FactKey, Proof]:
+    seen = now.seen
+    if seen.reference is None or not seen.reference.exact:
+        return {}
+    approved = seen.reference.entities, seen.reference.facts
+    wanted = Intents(now.stated, seen.wanted.derived)
+    return lost((seen.entities, now.facts), approved, wanted, seen.always_compare_med, in_time)
+
+
+def _probability(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-log_odds))
 
 
 def _suspects(
-    seen: Observation,
+    known: Known,
     bench: Bench,
-    facts: Sequence[Fact],
-    scores: Mapping[Slot, float],
+    scores: _Scores,
     limits: Limits,
+    in_time: Callable[[], bool],
 ) -> Iterator[Suspect]:
-    """Every value that changed, and what scores high without having an approved value."""
-    approved = seen.reference.facts if seen.reference else ()
-    for key, parameter, value in changed(facts, approved):
-        if key not in seen.stale:
+    """Every value that changed, and what scores highest without having an approved value."""
+    stale = known.simulated.seen.stale
+    for key, parameter, value in known.different:
+        if key not in stale:
             yield Suspect(key, parameter, value, scores[key, parameter])
-    known = {fact.key for fact in approved}
-    for (key, parameter), score in scores.items():
-        if score >= limits.proved and key not in known and key not in seen.stale:
-            better = suggest(bench, facts, key, parameter)
-            if better is not None:
-                yield Suspect(key, parameter, better, score)
+    high = (one for one in scores.unapproved(limits.proved) if one[0][0] not in stale)
+    siblings = None
+    for (key, parameter), score in islice(high, SUGGESTED):
+        siblings = siblings or Siblings(known.simulated.facts)
+        better = suggest(bench, siblings, key, parameter) if in_time() else None
+        if better is not None:
+            yield Suspect(key, parameter, better, score)
 
 
 def _proofs(
@@ -189,23 +284,6 @@ def _proofs(
     }
 
 
-def _judged(
-    seen: Observation, scores: Mapping[Slot, float], wanted: Mapping[Slot, int]
-) -> list[Judged]:
-    observed = {fact.key: fact.params for fact in seen.facts}
-    approved = {fact.key: fact.params for fact in seen.reference.facts} if seen.reference else {}
-    found = []
-    for slot in sorted(scores, key=lambda slot: -scores[slot]):
-        key, parameter = slot
-        default = DEFAULTS[parameter]
-        value = observed[key].get(parameter, default)
-        if value is not None:
-            before = approved[key].get(parameter, default) if key in approved else None
-            expected = wanted.get(slot, before)
-            found.append(Judged(key, parameter, value, before, expected, scores[slot]))
-    return found
-
-
 class Diagnoser(Protocol):
     """What the service asks; here or in another process."""
 
@@ -216,13 +294,18 @@ class Diagnoser(Protocol):
 
 
 class Here:
-    """A diagnoser in this process."""
+    """A diagnoser in this process; what it knows of networks is kept, as far as there is room."""
 
-    def __init__(self, detector: Detector, name: str) -> None:
+    def __init__(self, detector: Detector, name: str, room: int = ROOM) -> None:
         self.detector, self.name = detector, name
+        self.pid = os.getpid()
+        self.known = Recent[Known](room)
 
     def __call__(self, seen: Observation, limits: Limits) -> Diagnosis:
-        return diagnose(seen, self.detector, limits)
+        found, known = follow(seen, self.known.get(seen.network), self.detector, limits)
+        if seen.network:
+            self.known.put(seen.network, known, known.size)
+        return found
 
     def stop(self) -> None:
         """There is nothing to stop."""

@@ -3,32 +3,33 @@
 from collections import Counter
 from typing import Any
 
+import numpy as np
+
 from gsid_service.alert.decide import Finding
-from gsid_service.assemble.merge import Merged
+from gsid_service.assemble.merge import Merged, Stated
 from gsid_service.diagnose import Diagnosis, Judged
 from gsid_service.records import FactKey, Intents, Move, Severity
 from gsid_service.schema import FWD
 from gsid_service.store.approvals import Baseline
-from gsid_service.store.scores import Score
+from gsid_service.store.scored import Scored
 from gsid_service.verify.proof import Proof
 
 NEXT_HOP = "next_hop"  # the parameter of an alert about forwarding as it is reported
+SESSION, UP, DOWN = "session", "up", "down"  # that of one about a session, and its values
 MISSING_AT_MOST = 1000  # facts that are gone, remembered to explain alerts
 
 
-def scores_of(diagnosis: Diagnosis, merged: Merged) -> list[Score]:
-    return [
-        Score(
-            value.fact,
-            value.parameter,
-            value.observed,
-            value.approved,
-            value.score,
-            value.fact in merged.stale,
-            int(merged.source[value.fact].snapshot_id[1:]),
-        )
-        for value in diagnosis.values
-    ]
+def scored(diagnosis: Diagnosis, merged: Merged) -> Scored:
+    """The scores, as they are kept."""
+    values = diagnosis.values
+    stale = [fact in merged.stale for fact in values.facts] if merged.stale else False
+    marks = np.broadcast_to(np.array(stale, dtype=np.bool_), len(values.facts))
+    return Scored(values.facts, values.observed, values.approved, values.score, marks)
+
+
+def number_of(fact: FactKey, merged: Merged) -> int:
+    """The snapshot that last stated a fact."""
+    return int(merged.source[fact].snapshot_id[1:])
 
 
 def finding(name: str, value: Judged, diagnosis: Diagnosis, merged: Merged) -> Finding:
@@ -75,6 +76,50 @@ def misrouted(name: str, difference: Move, merged: Merged) -> Finding | None:
     )
 
 
+def session_down(name: str, session: FactKey, proof: Proof, merged: Merged) -> Finding | None:
+    """A session that is gone, where that moves traffic, breaks something, or is not known to."""
+    source = _speaking_of(session.args[0], merged)
+    if source is None or not (proof.broken or proof.moved or not proof.verified):
+        return None
+    return Finding(
+        network=name,
+        fact=session,
+        parameter=SESSION,
+        score=1.0,
+        observed=DOWN,
+        expected=UP,
+        stale=False,
+        snapshot_id=source.snapshot_id,
+        collector=source.collector,
+        severity=proof.severity,
+        broken_intents=proof.broken,
+        moved=proof.moved,
+        reverting_repairs=len(proof.broken),
+        verified=proof.verified,
+    )
+
+
+def session_up(name: str, session: FactKey, merged: Merged) -> Finding:
+    source = merged.source[session]
+    return Finding(
+        network=name,
+        fact=session,
+        parameter=SESSION,
+        score=0.0,
+        observed=UP,
+        expected=UP,
+        stale=session in merged.stale,
+        snapshot_id=source.snapshot_id,
+        collector=source.collector,
+    )
+
+
+def _speaking_of(entity: str, merged: Merged) -> Stated | None:
+    """The newest statement about an entity."""
+    about = (stated for stated in merged.source.values() if entity in stated.fact.args)
+    return max(about, key=lambda stated: stated.observed_at, default=None)
+
+
 def summary_of(
     merged: Merged, wanted: Intents, diagnosis: Diagnosis, baseline: Baseline | None
 ) -> dict[str, Any]:
@@ -102,5 +147,5 @@ def summary_of(
 
 def _missing(merged: Merged, baseline: Baseline | None) -> list[FactKey]:
     """What was approved, and is no longer there."""
-    there = {fact.key for fact in merged.facts}
-    return [fact.key for fact in baseline.facts if fact.key not in there] if baseline else []
+    keys = (fact.key for fact in baseline.facts) if baseline else ()
+    return [key for key in keys if key not in merged.source]

@@ -1,7 +1,8 @@
 """Every Prometheus series of the service, in one registry."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 
 from prometheus_client import (
     CollectorRegistry,
@@ -19,6 +20,7 @@ STAGES = ("merge", "simulate", "assemble", "score", "verify", "save")
 DELIVERY_OUTCOMES = ("delivered", "retried", "dead")
 PENDING, DEAD = "pending", "dead"
 VERDICTS = ("true", "false")
+AREAS = ("ingest", "api", "operations", "console")
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
@@ -52,11 +54,41 @@ class Metrics:
         self.score_max = self._gauge(
             "gsid_anomaly_score_max", "The highest score of a parameter.", "network", "parameter"
         )
+        self.open_score = self._gauge(
+            "gsid_alert_open_score", "The score from which an alert opens, as it is set."
+        )
+        self.score_share = self._gauge(
+            "gsid_score_share",
+            "The share of a network's values that score at most so much.",
+            *("network", "parameter", "at_most"),
+        )
+        self.training_share = self._gauge(
+            "gsid_training_score_share",
+            "The same of the networks that the model was made with.",
+            *("parameter", "at_most"),
+        )
         self.broken_intents = self._gauge(
             "gsid_broken_intents", "Intents that do not hold, by their kind.", "network", "kind"
         )
         self.alerts = self._gauge(
             "gsid_alerts", "Alerts by severity and status.", "network", "severity", "status"
+        )
+        self.alert_opened = self._gauge(
+            "gsid_alert_opened_timestamp_seconds",
+            "When the gravest open alerts of each network opened.",
+            *("network", "alert", "severity", "status", "parameter", "fact"),
+        )
+        self.requests = Histogram(
+            "gsid_request_seconds",
+            "How long requests take to be answered.",
+            ["area", "status"],
+            buckets=BUCKETS,
+            registry=self.registry,
+        )
+        self.unauthorized = Counter(
+            "gsid_unauthorized_total",
+            "Requests without a token, or with one that is not known.",
+            registry=self.registry,
         )
         self.cycle = Histogram(
             "gsid_cycle_seconds",
@@ -72,6 +104,10 @@ class Metrics:
             registry=self.registry,
         )
         self.queue = self._gauge("gsid_ingest_queue", "Snapshots that wait to be stored.")
+        self.stale_seconds = self._gauge(
+            "gsid_collector_stale_seconds",
+            "How long a collector may be silent, as it is set.",
+        )
         self.stale_facts = self._gauge(
             "gsid_stale_facts", "Facts that only silent collectors state.", "network"
         )
@@ -98,6 +134,8 @@ class Metrics:
         self.model = Info("gsid_model", "The model that scores.", registry=self.registry)
         for stage in STAGES:
             self.cycle.labels(stage)
+        for area in AREAS:
+            self.requests.labels(area, "2xx")
 
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
         return Gauge(name, text, labels, registry=self.registry)
@@ -123,6 +161,35 @@ class Metrics:
         self.score_max.remove_by_labels({"network": network})
         for parameter, score in most.items():
             self.score_max.labels(network, parameter).set(score)
+
+    def show_shares(self, network: str, shares: Mapping[str, Mapping[str, float]]) -> None:
+        """How the scores of each parameter are spread, in place of what was before."""
+        self.score_share.remove_by_labels({"network": network})
+        for parameter, steps in shares.items():
+            for step, share in steps.items():
+                self.score_share.labels(network, parameter, step).set(share)
+
+    def show_model(self, name: str, shares: Mapping[str, Mapping[str, float]]) -> None:
+        """The model, and how its scores were spread when it was made."""
+        self.model.info({"name": name})
+        for parameter, steps in shares.items():
+            for step, share in steps.items():
+                self.training_share.labels(parameter, step).set(share)
+
+    def show_opened(self, network: str, opened: Mapping[tuple[str, ...], float]) -> None:
+        """When alerts opened, by (alert, severity, status, parameter, fact)."""
+        self.alert_opened.remove_by_labels({"network": network})
+        for labels, at in opened.items():
+            self.alert_opened.labels(network, *labels).set(at)
+
+    def watch_scorer(self, pid: Callable[[], int]) -> None:
+        """The memory and time of the process that scores, beside those of this one."""
+        ProcessCollector(namespace="gsid_scorer", pid=pid, registry=self.registry)
+
+    def answered(self, area: str, status: int, seconds: float) -> None:
+        self.requests.labels(area, f"{status // 100}xx").observe(seconds)
+        if status == HTTPStatus.UNAUTHORIZED:
+            self.unauthorized.inc()
 
     def show_parameters(self, network: str, counts: Mapping[str, int]) -> None:
         self.parameters.remove_by_labels({"network": network})

@@ -5,7 +5,6 @@ when time alone may change it: a wait is over, a silence ends, something still f
 """
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,10 +16,11 @@ from sqlalchemy import Connection
 
 from gsid_service.config import BadSettings, Settings
 from gsid_service.config import Receiver as Wanted
+from gsid_service.jobs import Jobs, Work
 from gsid_service.metrics import Metrics
-from gsid_service.notices import Delivery, Message, Mode, Notification, Sending, Window
+from gsid_service.notices import Delivery, Message, Mode, Notification, Sending
 from gsid_service.notify import pipeline
-from gsid_service.notify.batch import Route, Situation
+from gsid_service.notify.batch import AHEAD, Route, Situation
 from gsid_service.notify.maintenance import concerns, holds_back, next_start, open_until
 from gsid_service.notify.receivers import BadReceiver, Receiver, Target, make
 from gsid_service.notify.retry import DeliveryError, Patience
@@ -36,15 +36,15 @@ from gsid_service.store import (
     outbox,
     scores,
     silences,
+    snapshots,
     verdicts,
 )
 from gsid_service.store.database import Database
+from gsid_service.store.outbox import Hold
 
 log = structlog.get_logger()
-LOOK_SECONDS = 30.0  # at least so often
+LOOK_SECONDS = 5.0  # at least so often
 LATE = datetime.max.replace(tzinfo=UTC)
-PAUSE_SECONDS = 1.0
-STOP_SECONDS = 5.0  # for a message that is under way
 NO_LONGER = "the receiver is no longer in the settings"
 
 
@@ -141,10 +141,10 @@ class Notifier:
         database: Database,
         metrics: Metrics,
         clock: Callable[[], datetime],
-        wake_cycle: Callable[[Iterable[str]], None],
+        jobs: Jobs,
     ) -> None:
         self.database, self.metrics, self.clock = database, metrics, clock
-        self.wake_cycle = wake_cycle
+        self.jobs = jobs
         self.channels = {c.route.receiver: c for c in channels(settings)}
         wanted = settings.notify
         patience = Patience(
@@ -153,53 +153,51 @@ class Notifier:
             span=timedelta(seconds=wanted.give_up_seconds),
         )
         metrics.know_receivers(self.channels)
-        self._workers = {
+        self.workers = {
             name: Worker(name, c.receiver, _Outbox(database), patience, clock, metrics.notified)
             for name, c in self.channels.items()
         }
-        self._held: list[Window] = []  # in which no alert opened, when last looked at
-        self._wake, self._stopping = threading.Event(), False
         self._until = LATE  # when it looks next
-        self._thread = threading.Thread(target=self._run, name="notify", daemon=True)
+        self._looked = clock()  # when it looked last
 
     # Starting and stopping
 
-    def start(self) -> None:
+    def prepare(self) -> None:
+        """Before anything is delivered: see to it that the settings and the store agree."""
         with self.database.write() as connection:
             for receiver, status in outbox.count(connection):
                 if receiver not in self.channels and status == Sending.PENDING.value:
                     outbox.bury(connection, receiver, self.clock(), NO_LONGER)
             if self.channels:  # of which one may be new, or want other things than before
                 notifications.look_at_all(connection, self.clock())
-        self._thread.start()
-        for worker in self._workers.values():
-            worker.start()
 
-    def stop(self) -> None:
-        self._stopping = True
-        self._wake.set()
-        for worker in self._workers.values():
-            worker.stop()
-        self._thread.join()
-        for worker in self._workers.values():
-            worker.join(STOP_SECONDS)
+    def work(self, score: Callable[[str], None]) -> Work:
+        """Its part of the work, for who has no cycle."""
+        return Work(
+            score=score,
+            sweep=lambda: None,
+            forget=lambda: None,
+            sweep_seconds=lambda: LOOK_SECONDS,
+            look=self.look,
+            senders=self.workers,
+            behind=tuple,
+            due=self.due,
+        )
 
-    @property
-    def alive(self) -> bool:
-        return self._thread.is_alive() and all(worker.alive for worker in self._workers.values())
+    def close(self) -> None:
+        for worker in self.workers.values():
+            worker.close()
 
     def wake(self) -> None:
         """There is something new in the store, to look at or to deliver."""
-        self._wake.set()
-        for worker in self._workers.values():
-            worker.wake()
+        self.jobs.look()
+        self.jobs.deliver(self.channels)
 
     def go(self, plan: Plan) -> None:
         """Put to work what was planned, now that it is durable."""
-        for name in plan.receivers:
-            self._workers[name].wake()
+        self.jobs.deliver(plan.receivers)
         if plan.look_at is not None and plan.look_at < self._until:
-            self._wake.set()
+            self.jobs.look(plan.look_at)
 
     # Planning
 
@@ -266,23 +264,18 @@ class Notifier:
 
     # What time alone asks for
 
-    def _run(self) -> None:
-        while not self._stopping:
-            self._wake.clear()
-            try:
-                wait = self._look()
-            except Exception:
-                # Such as a database that is away, and may come back. What is due stays so.
-                log.exception("the notifier goes on")
-                wait = PAUSE_SECONDS
-            if wait > 0 and not self._stopping:
-                self._wake.wait(wait)
-
-    def _look(self) -> float:
+    def look(self) -> float:
         """Look at the networks that are due; seconds until the next is."""
         now, self._until = self.clock(), LATE
+        if now < self._looked - AHEAD:
+            log.warning("the clock was set back", by=str(self._looked - now))
+            with self.database.write() as connection:
+                notifications.look_at_all(connection, now)
+                for receiver in self.channels:
+                    outbox.hurry(connection, receiver, now)
+        self._looked = now
         with self.database.read() as connection:
-            names = notifications.to_look_at(connection, now)
+            names = notifications.to_look_at(connection, now, now + AHEAD)
         for name in names:
             self._look_at(name, now)
         ends = self._open_again(now)
@@ -296,24 +289,33 @@ class Notifier:
     def _look_at(self, name: str, now: datetime) -> None:
         with self.database.write() as connection:
             before = alerts.unfinished(connection, name)  # all lock alerts first, then the network
-            notifications.look_at(connection, [name], None)
+            if not notifications.take(connection, name, now, now + AHEAD):
+                return  # another process was faster
             plan = self.plan(connection, name, before, now)
         self.go(plan)
         if before != plan.alerts:  # so that the metrics show it
-            self.wake_cycle([name])
+            self.jobs.score([name])
 
     def _open_again(self, now: datetime) -> list[datetime]:
         """Let alerts open that a window held back and that is over; when the next one is."""
-        with self.database.read() as connection:
+        with self.database.write() as connection:
             standing = maintenance.standing(connection, now)
-            names = networks.names(connection)
-        held = [w for w in standing if w.mode is Mode.HOLD and open_until(w, now)]
-        over = [window for window in self._held if window not in held]
-        self._held = held
-        for window in over:
-            self.wake_cycle(names if window.network is None else [window.network])
+            held = [w for w in standing if w.mode is Mode.HOLD and open_until(w, now)]
+            over = maintenance.hold(connection, {window.number for window in held})
+            names = {window.network for window in over if window.network is not None}
+            if any(window.network is None for window in over):
+                names.update(networks.names(connection))
+            if names:  # so that it is not forgotten, whatever happens now
+                snapshots.announce(connection, names, now)
+                snapshots.touch(connection, names)
+        self.jobs.score(names)
         begins = [at for w in standing if (at := next_start(w, now))]
-        return [at for w in self._held if (at := open_until(w, now))] + begins
+        return [at for w in held if (at := open_until(w, now))] + begins
+
+    def due(self) -> set[str]:
+        """The receivers that a message can be sent to now."""
+        with self.database.read() as connection:
+            return outbox.due(connection, self.clock())
 
     # What people ask for
 
@@ -361,9 +363,25 @@ class _Outbox:
             outbox.settle(connection, delivery.number, now, status=Sending.DEAD, answer=answer)
             return 1 + outbox.disable(connection, delivery.receiver, now, answer)
 
+    def hurry(self, receiver: str, now: datetime) -> None:
+        with self.database.write() as connection:
+            outbox.hurry(connection, receiver, now)
+
     def expire(self, receiver: str, before: datetime, now: datetime, answer: str) -> int:
         with self.database.write() as connection:
             return outbox.bury(connection, receiver, now, answer, before)
+
+    def held(self, receiver: str) -> tuple[datetime, int] | None:
+        with self.database.read() as connection:
+            return outbox.held(connection, receiver)
+
+    def hold(self, receiver: str, until: datetime, failures: int) -> None:
+        with self.database.write() as connection:
+            outbox.hold(connection, receiver, Hold(until, failures))
+
+    def release(self, receiver: str) -> None:
+        with self.database.write() as connection:
+            outbox.release(connection, receiver)
 
     def _settle(self, delivery: Delivery, now: datetime, **became: object) -> None:
         with self.database.write() as connection:

@@ -33,6 +33,7 @@ class Group(Enum):
 class EntityKind:
     name: str
     column: int
+    is_a: "EntityKind | None" = None  # the kind that those know who do not know better
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,8 @@ class Schema:
 
 EXTERNAL_AS = EntityKind("external_as", column=11)
 NETWORK = EntityKind("network", column=12)
-ROUTE_REFLECTOR = EntityKind("route_reflector", column=13)
 ROUTER = EntityKind("router", column=14)
+ROUTE_REFLECTOR = EntityKind("route_reflector", column=13, is_a=ROUTER)
 
 # A route reflector is a router: it may stand wherever a router may.
 ROUTERS = (ROUTER, ROUTE_REFLECTOR)

@@ -7,23 +7,33 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any, TextIO, cast
 
 import structlog
 import uvicorn
 
-from gsid_service.apart import Apart, Lost
+from gsid_service.apart import Apart, Lost, OnNeed
 from gsid_service.api import web
 from gsid_service.api.access import Gate
+from gsid_service.api.connections import OWN_FILES, Bounded, allow_files, files_allowed
 from gsid_service.api.documents import Reloaded
 from gsid_service.api.problems import Problem
-from gsid_service.app import Service
-from gsid_service.config import RELOADABLE, BadSettings, Settings
+from gsid_service.app import API, EVERY_ROLE, SCORER, Service
+from gsid_service.config import RELOADABLE, BadSettings, Server, Settings
+from gsid_service.console import site
+from gsid_service.console.live import Feed
+from gsid_service.diagnose import Here
+from gsid_service.drift import at_training
+from gsid_service.jobs import Jobs
+from gsid_service.jobs.embedded import Embedded
 from gsid_service.metrics import Metrics
 from gsid_service.notifier import channels
 from gsid_service.store import tokens
-from gsid_service.store.database import Database, connect
+from gsid_service.store.database import Database, connect, look
 
 BACKLOG = 2048
 YOUNG_OBJECTS = 10_000  # a snapshot makes about 700, nearly all of which end with its answer
@@ -36,17 +46,25 @@ class Refused(RuntimeError):
 def serve(settings: Settings, read_again: Callable[[], Settings], version: str) -> None:
     """Run until told to stop; every reason not to start ends it before it listens."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to reload
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn stops, and then raises it again
     _log_to(settings)
     check(settings)
+    allow_files()
     listening = _listen(settings)
-    database = connect(settings.database.url, settings.database.migrate)
-    required = _check_access(settings, database)
+    where = settings.database
+    database = connect(where.url, where.migrate, where.password_file)
+    required = _asks_for_tokens(settings, database)
     diagnose = _load_model(settings)
     metrics = Metrics()
-    metrics.model.info({"name": diagnose.name})
-    service = Service(settings, database, diagnose, metrics)
+    metrics.show_model(diagnose.name, at_training(settings.model.folder))
+    if settings.server.role != SCORER:
+        metrics.watch_scorer(lambda: diagnose.pid)
+    roles = EVERY_ROLE if settings.server.role == "all" else {settings.server.role}
+    jobs = _jobs(settings, database, roles)
+    service = Service(settings, database, diagnose, metrics, jobs=jobs, roles=roles)
     gate = Gate(database, required)
     app = web.create(service, gate, version, _reloader(service, read_again))
+    feed = site.install(app, service) if API in roles else None
     # What is loaded by now stays: to search all of it for garbage would hold requests up for 0.1 s.
     gc.collect()
     gc.freeze()
@@ -58,12 +76,28 @@ def serve(settings: Settings, read_again: Callable[[], Settings], version: str) 
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_keep_alive=30,
+        http=Bounded,
+        limit_concurrency=settings.server.connections,
+        timeout_keep_alive=settings.server.idle_seconds,
         timeout_graceful_shutdown=10,
     )
     host, port = listening.getsockname()[:2]
-    structlog.get_logger().info("listening", host=host, port=port)
-    uvicorn.Server(run).run(sockets=[listening])
+    role = settings.server.role
+    structlog.get_logger().info("listening", host=host, port=port, role=role)
+    _Server(run, feed).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Lets the console's pages go when it is told to stop, which would listen on for ever."""
+
+    def __init__(self, config: uvicorn.Config, feed: Feed | None) -> None:
+        super().__init__(config)
+        self.feed = feed
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.feed is not None:
+            self.feed.end()
+        super().handle_exit(sig, frame)
 
 
 def _listen(settings: Settings) -> socket.socket:
@@ -82,12 +116,49 @@ def _listen(settings: Settings) -> socket.socket:
     return listening
 
 
-def _load_model(settings: Settings) -> Apart:
+def _jobs(settings: Settings, database: Database, roles: Collection[str]) -> Jobs:
+    if database.is_sqlite:
+        return Embedded()
+    from gsid_service.jobs.postgres import Queue
+
+    wanted = settings.jobs
+    return Queue(database, roles, wanted.at_once, wanted.stalled_seconds)
+
+
+def _load_model(settings: Settings) -> Apart | OnNeed | Here:
     """In the end, since it takes long: what else is wrong is said at once."""
+    wanted = settings.model.folder, settings.model.threads
     try:
-        return Apart(settings.model.folder, settings.model.threads)
+        if settings.server.role == SCORER:
+            return _in_this_process(*wanted)
+        return Apart(*wanted) if settings.server.role == "all" else OnNeed(*wanted)
     except (ValueError, Lost) as error:
         raise Refused(f"model.folder: {error}") from None
+    except OSError as error:  # such as no folder for temporary files
+        raise Refused(f"the scoring process cannot be started: {error}") from None
+
+
+def _in_this_process(folder: Path, threads: int) -> Here:
+    """Who only scores has nobody else to keep waiting."""
+    from gsid_service.score.scorer import load, use_cores
+    from gsid_service.score.together import Together
+
+    use_cores(threads)
+    scorer = load(folder)
+    return Here(Together(scorer), scorer.name)
+
+
+class _Log:
+    """stderr; a line that it does not take, as on a full disk, is lost and stops nothing."""
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            sys.stderr.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            sys.stderr.flush()
 
 
 def _log_to(settings: Settings) -> None:
@@ -104,24 +175,43 @@ def _log_to(settings: Settings) -> None:
     structlog.configure(
         processors=[*common, structlog.processors.format_exc_info, shown],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Log())),
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(processor=shown, foreign_pre_chain=common)
     )
     logging.basicConfig(level=max(level, logging.INFO), handlers=[handler], force=True)
-    for chatty in ("alembic", "httpx"):  # httpx would log URLs, which may hold a secret
+    for chatty in (
+        "alembic",
+        "httpx",
+        "procrastinate",
+        "psycopg.pool",
+    ):  # httpx would log URLs, which may hold a secret
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
 def check(settings: Settings) -> None:
     """Refuse what can be seen to be wrong before anything is begun, or left behind."""
     _check_certificate(settings)
+    _check_role(settings)
+    _check_connections(settings.server)
     channels(settings)
     for name in ("config.json", "weights.safetensors"):
         if not os.access(settings.model.folder / name, os.R_OK):
             raise BadSettings(f"model.folder: {settings.model.folder / name} cannot be read")
+    where = settings.database
+    with look(where.url, where.migrate, where.password_file) as connection:
+        _check_access(settings.server, connection is not None and tokens.count(connection) > 0)
+
+
+def _check_role(settings: Settings) -> None:
+    role = settings.server.role
+    if role != "all" and settings.database.url.startswith("sqlite"):
+        raise BadSettings(
+            f"server.role: {role}: a process that does only this needs others, and PostgreSQL to "
+            "share with them: set database.url to postgresql+psycopg://…"
+        )
 
 
 def _check_certificate(settings: Settings) -> None:
@@ -140,13 +230,19 @@ def _check_certificate(settings: Settings) -> None:
         ) from None
 
 
-def _check_access(settings: Settings, database: Database) -> bool:
-    """Whether tokens are asked for; off loopback there must be some, and TLS."""
-    with database.read() as connection:
-        has_tokens = tokens.count(connection) > 0
-    server = settings.server
+def _check_connections(server: Server) -> None:
+    allowed = files_allowed()
+    if server.connections + OWN_FILES > allowed:
+        raise BadSettings(
+            f"server.connections: {server.connections} and {OWN_FILES} files of our own are more "
+            f"than the {allowed} that may be open here (ulimit -Hn)"
+        )
+
+
+def _check_access(server: Server, has_tokens: bool) -> None:
+    """Off loopback there must be tokens, and TLS."""
     if server.on_loopback or server.insecure:
-        return has_tokens
+        return
     if not has_tokens:
         raise Refused(
             f"server.host: {server.host} is not loopback and there are no tokens: make one with "
@@ -157,7 +253,13 @@ def _check_access(settings: Settings, database: Database) -> bool:
             f"server.host: {server.host} is not loopback and there is no TLS: set "
             "server.tls_certificate and server.tls_key, or say --insecure"
         )
-    return True
+
+
+def _asks_for_tokens(settings: Settings, database: Database) -> bool:
+    with database.read() as connection:
+        has_tokens = tokens.count(connection) > 0
+    _check_access(settings.server, has_tokens)  # once more: one may have been revoked meanwhile
+    return has_tokens
 
 
 def _reloader(service: Service, read_again: Callable[[], Settings]) -> web.Reload:

@@ -1,6 +1,7 @@
 """What commands print: a table on a terminal, plain lines in a pipe, JSON on request."""
 
 import json
+import re
 import sys
 from typing import Annotated, Any, NoReturn
 
@@ -13,6 +14,8 @@ PLAIN: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
 OUT = Console(**PLAIN)
 ERR = Console(stderr=True, **PLAIN)
 BAD_INPUT = 2
+SHORT = 12  # characters of a column that is not worth a second line
+INSTANT = re.compile(r"\b(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -30,19 +33,23 @@ def print_rows(rows: list[dict[str, Any]], as_json: bool) -> None:
     elif OUT.is_terminal:
         table = Table()
         for name in rows[0]:
-            table.add_column(name, overflow="fold")
+            longest = max(len(_cell(row[name], " ")) for row in rows)
+            table.add_column(name, overflow="fold", no_wrap=longest <= SHORT)
         for row in rows:
-            table.add_row(*map(_cell, row.values()))
+            table.add_row(*(_cell(value, " ") for value in row.values()))
         OUT.print(table)
     else:
         lines = [rows[0].keys(), *(map(_cell, row.values()) for row in rows)]
         sys.stdout.writelines("\t".join(line) + "\n" for line in lines)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, before_time: str = "T") -> str:
+    """A value as people read it; a time to the second, in two lines where there is a space."""
     if value is None:
         return "–"
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    return INSTANT.sub(rf"\1{before_time}\2Z", str(value))
 
 
 def named(fact: dict[str, Any]) -> str:

@@ -22,6 +22,9 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty database, once of each kind."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'gsid.db'}"
-    return postgres.create_database(
-        request.getfixturevalue("postgres_server"), f"test{next(_numbers)}"
-    )
+    return new_postgres(request.getfixturevalue("postgres_server"))
+
+
+def new_postgres(server: str) -> str:
+    """The URL of an empty database on the server."""
+    return postgres.create_database(server, f"test{next(_numbers)}")

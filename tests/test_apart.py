@@ -1,20 +1,25 @@
 """The process apart answers as this one would, comes back when it is lost, and ends with us."""
 
-import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from gsid_service.apart import Apart, Lost
-from gsid_service.diagnose import Diagnosis, Limits, Observation, Reference, diagnose
+from gsid_service.diagnose import Diagnosis, Limits, diagnose
+from gsid_service.known import Observation, Reference
 from gsid_service.records import Intents
-from gsid_service.score.scorer import BadModel, load
+from gsid_service.score.scorer import BadModel, load, use_cores
+from gsid_service.update import Update
+from tests.flow.server import is_running
 from tests.verify.test_repair import BY_A, ENTITIES, facts
 
 MODEL = Path(__file__).parent.parent / "models" / "gsid-1"
@@ -22,7 +27,7 @@ SEEN = Observation(ENTITIES, facts(80, 100), Intents((BY_A,)), Reference(ENTITIE
 
 
 def without_times(found: Diagnosis) -> tuple[object, ...]:
-    return found.values, found.proofs, found.broken, found.differences
+    return list(found.values), found.proofs, found.broken, found.differences
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +40,7 @@ def apart() -> Iterator[Apart]:
 def test_the_answer_is_the_same(apart: Apart) -> None:
     assert apart.name == "gsid-1"
     there = apart(SEEN, Limits())
+    use_cores(1)
     assert without_times(there) == without_times(diagnose(SEEN, load(MODEL)))
 
 
@@ -45,11 +51,55 @@ def test_what_fails_there_is_told_here_and_the_next_is_answered(apart: Apart) ->
     assert apart(SEEN, Limits()).values
 
 
-def test_a_process_that_was_killed_is_started_anew(apart: Apart) -> None:
+def test_of_a_network_that_it_remembers_only_what_differs_is_told(
+    apart: Apart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_cores(1)
+    scorer, sent, exchange = load(MODEL), [], apart._exchange
+
+    def spied(what: Observation | Update, limits: Limits) -> Any:
+        sent.append(type(what))
+        return exchange(what, limits)
+
+    monkeypatch.setattr(apart, "_exchange", spied)
+    for at_a, at_b, wanted in ((80, 100, (BY_A,)), (80, 90, (BY_A,)), (80, 90, ()), (200, 100, ())):
+        seen = replace(SEEN, facts=facts(at_a, at_b), wanted=Intents(wanted), network="net")
+        assert without_times(apart(seen, Limits())) == without_times(diagnose(seen, scorer))
+    assert sent == [Observation, Update, Update, Update]
     os.kill(apart._process.pid or 0, signal.SIGKILL)
-    with contextlib.suppress(Lost):  # where it is noticed only now
-        apart(SEEN, Limits())
+    assert without_times(apart(seen, Limits())) == without_times(diagnose(seen, scorer))
+    assert sent[4:] == [Update, Observation]
+
+
+class Ending:
+    """Ends the process that is told this."""
+
+    def __reduce__(self) -> tuple[Callable[[int], object], tuple[int]]:
+        return os._exit, (7,)
+
+
+def test_a_process_that_was_killed_is_started_anew_and_the_log_says_so(apart: Apart) -> None:
+    os.kill(apart._process.pid or 0, signal.SIGKILL)
+    with capture_logs() as logged:
+        assert apart(SEEN, Limits()).values
+    lost = [line for line in logged if line["log_level"] == "warning"]
+    assert [line["exit_code"] for line in lost] == [-signal.SIGKILL]
+
+
+def test_a_network_that_ends_it_again_is_given_up_and_the_next_is_answered(apart: Apart) -> None:
+    ending = replace(SEEN, wanted=Ending())  # type: ignore[arg-type]
+    with capture_logs() as logged, pytest.raises(Lost, match="7"):
+        apart(ending, Limits())
+    assert [line["exit_code"] for line in logged if line["log_level"] == "warning"] == [7]
     assert apart(SEEN, Limits()).values
+
+
+def test_signals_that_go_to_all_processes_do_not_end_it(apart: Apart) -> None:
+    before = apart._process.pid or 0
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        os.kill(before, number)
+    assert apart(SEEN, Limits()).values
+    assert apart._process.pid == before
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
@@ -57,25 +107,25 @@ def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
         Apart(tmp_path, threads=1)
 
 
-def test_it_ends_when_we_are_killed() -> None:
-    code = (
-        "import sys, time; from pathlib import Path; from gsid_service.apart import Apart\n"
-        f"if __name__ == '__main__':\n    apart = Apart(Path({str(MODEL)!r}), 1)\n"
-        "    print(apart._process.pid, flush=True); time.sleep(60)"
-    )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as ours:
+LONG = f"""
+from pathlib import Path
+from gsid_service.apart import Apart
+from gsid_service.known import Observation
+
+class Long:
+    def __reduce__(self):
+        return exec, ("import os, time; print('pid', os.getpid(), flush=True); time.sleep(60)",)
+
+Apart(Path({str(MODEL)!r}), threads=1)(Observation((), (), Long()), None)
+"""
+
+
+def test_it_ends_when_we_are_killed_also_in_the_middle_of_a_network() -> None:
+    with subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True) as ours:
         assert ours.stdout is not None
-        child = int(ours.stdout.readline())
+        child = next(int(line[4:]) for line in ours.stdout if line.startswith("pid "))
         ours.kill()
     until = time.monotonic() + 20
-    while Path(f"/proc/{child}/cmdline").exists() and _is_running(child):
+    while is_running(child):
         assert time.monotonic() < until, "the other process outlives us"
         time.sleep(0.05)
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"

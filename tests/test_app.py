@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection
 from structlog.testing import capture_logs
 
-from gsid_service import app
 from gsid_service.alert.decide import acknowledged
 from gsid_service.app import Service
 from gsid_service.assemble.merge import Merged, View, extend, merge
 from gsid_service.config import Alerts, Cycle, Settings
-from gsid_service.diagnose import Detector, Diagnosis, Here, Limits, Observation
+from gsid_service.diagnose import Detector, Diagnosis, Here, Limits
 from gsid_service.evaluate.splits import SPLITS
+from gsid_service.jobs import embedded
+from gsid_service.known import Observation
 from gsid_service.metrics import Metrics
 from gsid_service.records import (
     Alert,
@@ -336,6 +337,27 @@ def test_an_incremental_view_is_scored_but_not_approved(watch: Watch) -> None:
     assert watch.baseline().facts == RIGHT
 
 
+def test_what_comes_in_during_a_round_is_not_missed_in_it(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second collector's first view, told after the round has looked."""
+    looked = watch.service.merged
+
+    def looked_then_told(name: str) -> tuple[int, Merged]:
+        state = looked(name)
+        watch.send((f for f in RIGHT if f.predicate != "connected"), "rr1")
+        return state
+
+    watch.send((f for f in RIGHT if f.predicate == "connected"), "igp")
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(watch.service, "merged", looked_then_told)
+        watch.cycle()
+    assert watch.alerts() == {}
+    watch.cycle()
+    assert watch.alerts() == {}
+    assert {f.key for f in watch.baseline().facts} == {f.key for f in RIGHT}
+
+
 def test_a_second_collector_s_part_of_the_network_is_absorbed(watch: Watch) -> None:
     inside = [f for f in RIGHT if f.predicate == "connected"]
     outside = [f for f in RIGHT if f.predicate != "connected"]
@@ -352,6 +374,17 @@ def test_a_second_collector_s_part_of_the_network_is_absorbed(watch: Watch) -> N
     assert watch.alerts()[SLOT].collector == "rr1"
     baseline = {f.key: f for f in watch.baseline().facts}
     assert baseline[ROUTE].params["local_pref"] == GOOD, "the wrong value was absorbed"
+
+
+def test_a_reflector_is_absorbed_though_its_neighbours_spoke_of_it_first(watch: Watch) -> None:
+    as_routers = tuple(
+        e._replace(kind="router") if e.kind == "route_reflector" else e for e in ENTITIES
+    )
+    watch.send([f for f in RIGHT if f.predicate == "connected"], "igp", entities=as_routers)
+    watch.cycle()
+    watch.see([f for f in RIGHT if f.predicate != "connected"], "rr1")
+    assert {f.key for f in watch.baseline().facts} == {f.key for f in RIGHT}
+    assert set(watch.baseline().entities) == set(ENTITIES)
 
 
 def test_approving_clears_what_it_allows_and_says_who(both: Watch) -> None:
@@ -396,6 +429,68 @@ def test_once_somebody_approved_nothing_is_absorbed(watch: Watch) -> None:
     assert not watch.baseline().approval.provisional
 
 
+def test_a_session_that_is_down_and_moves_traffic_is_told_until_it_is_up(watch: Watch) -> None:
+    peering = ROUTE.args[0]
+    best = with_values(RIGHT, {SLOT: BAD})  # the peering that all prefer
+    watch.see(best)
+    down = [f for f in best if peering not in f.args]
+    watch.see(down)
+    (session,) = [f.key for f in best if f.predicate == "ebgp" and peering in f.args]
+    assert watch.firing() == {(session, "session")}
+    alert = watch.alerts()[session, "session"]
+    assert (alert.observed, alert.expected) == ("down", "up")
+    assert alert.moved
+    for turn in range(3):
+        watch.see(best if turn % 2 == 0 else down)
+    assert watch.firing() == set()
+    alert = watch.alerts()[session, "session"]
+    assert alert.flapping
+    turns = [event.what for event in alert.events]
+    assert turns == ["opened", "resolved", "reopened", "resolved", "flapping"]
+
+
+def test_a_session_that_is_gone_with_approval_is_not_told(watch: Watch) -> None:
+    watch.see()
+    peering = ROUTE.args[0]
+    watch.see([f for f in RIGHT if peering not in f.args])
+    watch.approve()
+    watch.cycle()
+    assert watch.firing() == set()
+
+
+def otherwise() -> Fact:
+    """A next hop that R0 does not have by its values."""
+    state = forward(build(ENTITIES, RIGHT))
+    network = state.plane.networks[0]
+    right = state.by_name(equal=True)[network]
+    assert right is not None
+    hop = next(h for h in state.plane.routers if h not in {"R0", *right["R0"]})
+    return Fact("fwd", ("R0", network, hop))
+
+
+def test_a_router_that_forwards_otherwise_for_long_is_told(watch: Watch) -> None:
+    odd = otherwise()
+    watch.see()
+    watch.see([*RIGHT, odd])
+    watch.later(80)
+    watch.cycle()
+    assert watch.firing() == set(), "others may not have been read since"
+    watch.later(10)
+    watch.cycle()
+    assert watch.firing() == {(odd.key, "next_hop")}
+    watch.see()
+    assert watch.firing() == set()
+
+
+def test_a_router_that_forwards_otherwise_for_a_moment_is_not_told(watch: Watch) -> None:
+    watch.see()
+    for facts in ([*RIGHT, otherwise()], RIGHT) * 3:
+        watch.see(facts)
+        watch.later(60)
+        watch.cycle()
+        assert watch.firing() == set()
+
+
 def test_stated_intents_outlive_an_approval(watch: Watch) -> None:
     watch.see()
     stated = (Fact("fwd", ("R0", "N0", "R2"), holds=False),)
@@ -413,13 +508,13 @@ def test_there_is_nothing_to_approve_before_there_is_a_fact(watch: Watch) -> Non
 
 def test_what_somebody_approves_during_a_round_is_not_overridden(watch: Watch) -> None:
     watch.send()
-    real = watch.service._provide
+    real = watch.service.expectations._provide
 
     def provide_overtaken(*given: object) -> object:
         watch.approve()
         return real(*given)  # type: ignore[arg-type]
 
-    watch.service._provide = provide_overtaken  # type: ignore[method-assign,assignment]
+    watch.service.expectations._provide = provide_overtaken  # type: ignore[method-assign,assignment]
     watch.cycle()
     assert watch.baseline().approval.approved_by == "ann"
 
@@ -498,6 +593,18 @@ def test_what_another_collector_still_states_is_not_stale(watch: Watch) -> None:
     assert watch.cycle().summary["stale_facts"] == len(RIGHT) - len(seen)
 
 
+def test_who_looks_at_a_network_hides_no_silence_from_the_next_sweep(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch.see()
+    watch.later(STALE + 1)
+    assert watch.service.merged("net")[1].stale
+    woken: list[str] = []
+    monkeypatch.setattr(watch.service, "wake", woken.extend)
+    watch.service.sweep()
+    assert woken == ["net"]
+
+
 # Failures and restarts
 
 
@@ -564,11 +671,11 @@ def test_a_new_service_goes_on_where_the_last_one_ended(both: Watch) -> None:
 def test_a_database_that_is_away_for_a_moment_does_not_end_the_cycle(
     watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(embedded, "PAUSE_SECONDS", 0.01)
     watch.send()
     away = Away(watch.database)
     watch.service.database = away
-    watch.service._thread.start()
+    watch.service.jobs.start(watch.service._work())
     away.gone = True
     watch.service.wake(["net"])
     wait_until(lambda: away.asked)
@@ -576,11 +683,8 @@ def test_a_database_that_is_away_for_a_moment_does_not_end_the_cycle(
     time.sleep(0.05)
     watch.service.wake(["net"])
     wait_until(lambda: watch.network().scored > 0)
-    assert watch.service._thread.is_alive()
-    with watch.service._wake:
-        watch.service._stopping = True
-        watch.service._wake.notify()
-    watch.service._thread.join()
+    assert watch.service.jobs.alive
+    watch.service.jobs.stop()
 
 
 class Away(Database):
@@ -588,6 +692,7 @@ class Away(Database):
 
     def __init__(self, real: Database) -> None:
         self.real, self.gone, self.asked = real, False, False
+        self.is_sqlite = real.is_sqlite
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -633,14 +738,14 @@ def test_an_acknowledgement_during_a_round_is_not_lost(watch: Watch) -> None:
 
 def test_intents_that_are_stated_during_a_round_are_not_lost(watch: Watch) -> None:
     stated = Intents((Fact("fwd", ("R0", "N0", "R2"), holds=False),), ())
-    real = watch.service._provide
+    real = watch.service.expectations._provide
 
     def provide_overtaken(*given: object) -> object:
         with watch.database.write() as connection:
             approvals.want(connection, "net", stated, watch.now, "ann")
         return real(*given)  # type: ignore[arg-type]
 
-    watch.service._provide = provide_overtaken  # type: ignore[method-assign,assignment]
+    watch.service.expectations._provide = provide_overtaken  # type: ignore[method-assign,assignment]
     watch.see()
     assert watch.wanted().stated == stated.stated
 
@@ -653,7 +758,7 @@ def test_a_snapshot_that_comes_late_does_not_replace_newer_state(both: Watch) ->
     both.send(sequence=9)
     both.cycle()
     receipt = both.send(WRONG, sequence=5)
-    assert (receipt.outcome, receipt.is_newest) == (Outcome.ACCEPTED, False)
+    assert receipt.outcome is Outcome.ACCEPTED
     before = both.shown()
     assert both.cycle().scored == receipt.number
     assert both.shown() == before

@@ -35,7 +35,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_help_lists_what_there_is() -> None:
     text = gsid("--help").stdout.decode()
-    for command in ("serve", "push", "alerts", "simulate", "forwarding", "schema", "bench"):
+    for command in ("demo", "serve", "push", "alerts", "simulate", "forwarding", "schema", "bench"):
         assert command in text
 
 

@@ -80,7 +80,7 @@ def test_variables_of_other_programs_are_left_alone() -> None:
         ("[sever]\n", ["sever", "no such setting"]),
         ("port = 1", ["port", "not a section"]),
         ("[[server]]\nport = 1", ["server", "not a section"]),
-        ("[database]\nurl = 'mysql://x'", ["database.url"]),
+        ("[database]\nurl = 'mysql://x'", ["database.url: must begin with sqlite:///"]),
         ("[cycle]\nstale_seconds = 0", ["cycle.stale_seconds", "0"]),
         ("[cycle]\nstale_seconds = inf", ["cycle.stale_seconds", "inf"]),
         ("[cycle]\nsweep_seconds = 1e300", ["cycle.sweep_seconds", "1e+300"]),
@@ -207,7 +207,7 @@ def test_receivers_are_a_list_of_tables(file: Path) -> None:
         (f"{RECEIVER}secret_env = 'a'\nsecret_file = 'b'", "either secret_env or secret_file"),
         (f"{RECEIVER}group_wait_seconds = -1", "receivers[0].group_wait_seconds"),
         ("receivers = 3", "receivers"),
-        ("[receivers]\nname = 'noc'", "receivers"),
+        ("[receivers]\nname = 'noc'", "receivers: each is a table of its own, [[receivers]]"),
     ],
 )
 def test_a_bad_receiver_is_named(file: Path, text: str, named: str) -> None:

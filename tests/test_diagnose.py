@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gsid_service.diagnose import Diagnosis, Limits, Observation, Reference, diagnose
+from gsid_service.diagnose import Diagnosis, Limits, diagnose
+from gsid_service.known import Observation, Reference
 from gsid_service.records import Fact, FactKey, Graph, Intents, Move, Scores
 from gsid_service.schema import SCHEMA
 from tests.verify.test_repair import AT_A, AT_B, BY_A, ENTITIES, facts
@@ -49,7 +50,7 @@ def test_of_a_quiet_network_nothing_is_proved() -> None:
     found = diagnose(seen(200, 100), Watching())
     assert found.proofs == {}
     assert found.broken == []
-    assert found.values[0].score == 0.01
+    assert next(iter(found.values)).score == 0.01
     assert found.seconds.keys() == {"simulate", "assemble", "score", "verify"}
 
 

@@ -1,9 +1,11 @@
 """Metrics: known series are there from the start, and what is gone is no longer shown."""
 
+import os
+
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from gsid_service.metrics import OUTCOMES, STAGES, Metrics
+from gsid_service.metrics import AREAS, OUTCOMES, STAGES, Metrics
 
 Series = dict[tuple[str, ...], float]
 
@@ -71,3 +73,37 @@ def test_two_sets_of_series_do_not_meet() -> None:
     one, other = Metrics(), Metrics()
     one.know("net")
     assert series(other, "gsid_snapshots_total") == {}
+
+
+def test_shares_replace_those_before_of_that_network_only() -> None:
+    metrics = Metrics()
+    metrics.show_shares("net", {"med": {"0.5": 0.9}, "local_pref": {"0.5": 1.0}})
+    metrics.show_shares("other", {"med": {"0.5": 0.8}})
+    metrics.show_shares("net", {"med": {"0.5": 0.7}})
+    shown = series(metrics, "gsid_score_share")
+    assert shown == {("0.5", "net", "med"): 0.7, ("0.5", "other", "med"): 0.8}
+
+
+def test_an_alert_that_is_over_is_no_longer_shown() -> None:
+    metrics = Metrics()
+    metrics.show_opened("net", {("a1", "major", "firing", "med", "f"): 5.0})
+    metrics.show_opened("other", {("a2", "minor", "firing", "med", "f"): 6.0})
+    metrics.show_opened("net", {})
+    shown = series(metrics, "gsid_alert_opened_timestamp_seconds")
+    assert shown == {("a2", "f", "other", "med", "minor", "firing"): 6.0}
+
+
+def test_requests_are_counted_by_area_and_class_of_status() -> None:
+    metrics = Metrics()
+    counted = series(metrics, "gsid_request_seconds_count")
+    assert counted == {(area, "2xx"): 0 for area in AREAS}
+    metrics.answered("api", 404, 0.1)
+    assert series(metrics, "gsid_request_seconds_count")["api", "4xx"] == 1
+
+
+def test_the_process_that_scores_is_shown_while_it_is_there() -> None:
+    metrics, pid = Metrics(), os.getpid()
+    metrics.watch_scorer(lambda: pid)
+    assert series(metrics, "gsid_scorer_process_resident_memory_bytes")[()] > 1e6
+    pid = 0
+    assert series(metrics, "gsid_scorer_process_resident_memory_bytes") == {}

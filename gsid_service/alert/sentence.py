@@ -5,8 +5,9 @@ from collections.abc import Iterable
 
 from gsid_service.alert.decide import Finding
 from gsid_service.records import Alert, BrokenIntent, FactKey, Move, Status
-from gsid_service.schema import FWD
+from gsid_service.schema import EBGP, FWD, IBGP
 
+SESSIONS = frozenset({EBGP.name, IBGP.name})
 NAMED = 2  # routers that a sentence names; the others are counted
 
 
@@ -17,6 +18,8 @@ def sentence(alert: Alert | Finding) -> str:
         return _not_in_operation(alert)
     expected = f"{_expected(alert)}{_announced(alert)}"
     parts = [f"{alert.parameter} on {place(alert.fact)} is {alert.observed}{expected}"]
+    if _is_session(alert):
+        parts = [f"the {_session(alert)} is {alert.observed}{_announced(alert)}"]
     told = [*_leaving(alert.moved), *_breaking(alert.broken_intents), *_mending(alert)]
     if not alert.verified:
         told = ["what it does was not verified for want of time"]
@@ -29,7 +32,17 @@ def place(key: FactKey) -> str:
     return f"{key.args[0]} {arrow} {key.args[1]}" if len(key.args) == 2 else str(key)
 
 
+def _is_session(alert: Alert | Finding) -> bool:
+    return alert.fact.predicate in SESSIONS
+
+
+def _session(alert: Alert | Finding) -> str:
+    return f"{alert.parameter} of {' and '.join(alert.fact.args)}"
+
+
 def _over(alert: Alert) -> str:
+    if _is_session(alert):
+        return f"over: the {_session(alert)} is up again, or no longer expected"
     value = f"{alert.parameter} on {place(alert.fact)}"
     if alert.observed == alert.expected:
         return f"over: {value} is still {alert.observed}, which is the expected value now"
@@ -71,8 +84,12 @@ def _leaving(moved: Iterable[Move]) -> Iterable[str]:
 
 def _named(routers: list[str]) -> str:
     if len(routers) <= NAMED + 1:
-        return " and ".join(filter(None, (", ".join(routers[:-1]), routers[-1])))
+        return _listed(routers)
     return f"{', '.join(routers[:NAMED])} and {len(routers) - NAMED} more"
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _breaking(broken: Iterable[BrokenIntent]) -> Iterable[str]:
@@ -83,14 +100,15 @@ def _breaking(broken: Iterable[BrokenIntent]) -> Iterable[str]:
     ]
     if listed:
         total = sum(kinds.values())
-        yield f"{' and '.join(listed)} {'intent' if total == 1 else 'intents'} broken"
+        yield f"{_listed(listed)} {'intent' if total == 1 else 'intents'} broken"
 
 
 def _mending(alert: Alert | Finding) -> Iterable[str]:
     if alert.broken_intents and alert.expected is not None:
         besides = "".join(f", with {t.value} on {place(t.fact)}," for t in alert.together)
         total = alert.reverting_repairs
-        yield f"restoring {alert.expected}{besides} repairs {f'all {total}' if total > 1 else 'it'}"
+        what = "the session" if _is_session(alert) else alert.expected
+        yield f"restoring {what}{besides} repairs {f'all {total}' if total > 1 else 'it'}"
     elif alert.together:
         besides = ", ".join(f"{t.parameter} on {place(t.fact)}" for t in alert.together)
         yield f"hidden by {besides}"

@@ -1,7 +1,9 @@
 """Who may do what: bearer tokens with a role, bound to networks or not."""
 
 from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -13,6 +15,7 @@ from gsid_service.store.tokens import OPERATE, Token
 
 ANYONE = Token("anyone", OPERATE, ())
 bearer = HTTPBearer(auto_error=False, description="A token from `gsid token create`.")
+COOKIE = "gsid_token"  # in which the console's pages have it
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 
@@ -35,6 +38,17 @@ class Gate:
         return found
 
 
+def is_known(gate: Gate, request: Request) -> bool:
+    """Whether whoever sends a request may do anything here; what, is asked later."""
+    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    given = secret if scheme.lower() == "bearer" else request.cookies.get(COOKIE)
+    try:
+        gate.identify(given)
+    except Problem:
+        return False
+    return True
+
+
 # All run on the event loop: a look into the database takes less than a change of threads.
 async def caller(
     request: Request,
@@ -42,7 +56,38 @@ async def caller(
 ) -> Token:
     """Whom the request comes from."""
     gate: Gate = request.app.state.gate
-    return gate.identify(credentials.credentials if credentials else None)
+    who = gate.identify(credentials.credentials if credentials else None)
+    if who is ANYONE:
+        check_anyone(request)
+    return who
+
+
+def check_anyone(request: Request) -> None:
+    """Where no token is asked for, a browser must not act for the pages of others: neither by a
+    form that they send, nor by a name of theirs that leads to this machine."""
+    host = request.headers.get("host", "")
+    name = urlsplit(f"//{host}").hostname or ""
+    ours = urlsplit(request.app.state.service.settings.notify.external_url).hostname
+    if name not in {"localhost", ours} and not _is_address(name):
+        reason = f"{name!r} is not a name of this service: set notify.external_url, or make tokens"
+        raise Problem(403, f"Host: {reason}", [("Host", reason)])
+    if request.method not in {"GET", "HEAD"} and comes_from_here(request) is False:
+        raise Problem(403, "the request comes from a page of another site")
+
+
+def comes_from_here(request: Request) -> bool | None:
+    """Whether a page of this service sends it, as browsers say; None where nobody says."""
+    site, page = request.headers.get("sec-fetch-site"), request.headers.get("Origin")
+    if site is not None:  # Origin is null where the page lets nobody know its address
+        return site in {"same-origin", "none"}
+    return None if page is None else urlsplit(page).netloc == request.headers.get("host")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        return bool(ip_address(name))
+    except ValueError:
+        return False
 
 
 Caller = Annotated[Token, Depends(caller)]

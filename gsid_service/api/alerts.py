@@ -12,7 +12,7 @@ from gsid_service.api.access import Operator, Reader, bound
 from gsid_service.api.documents import AlertDocument, Note, Page, Verdict
 from gsid_service.api.networks import WRITE, service_of
 from gsid_service.api.paging import Cursor, Limit
-from gsid_service.api.problems import Problem, answers
+from gsid_service.api.problems import Problem, answers, unknown
 from gsid_service.api.text import Text
 from gsid_service.records import Alert, Status
 from gsid_service.store import alerts, notifications, verdicts
@@ -55,9 +55,7 @@ def get_alert(request: Request, who: Reader, alert_id: AlertId) -> AlertDocument
         alert = None if number is None else alerts.find(connection, number)
         told = [] if number is None else notifications.of_alert(connection, number)
     if alert is None:
-        raise Problem(
-            404, f"alert: {alert_id!r} is not known", [("alert_id", f"{alert_id!r} is not known")]
-        )
+        raise unknown("alert", alert_id)
     bound(who, alert.network)
     return AlertDocument.told(alert, told)
 
@@ -102,11 +100,7 @@ def _changed(
         number = alerts.number_of(alert_id)
         before = None if number is None else alerts.find(connection, number, to_change=True)
         if before is None:
-            raise Problem(
-                404,
-                f"alert: {alert_id!r} is not known",
-                [("alert_id", f"{alert_id!r} is not known")],
-            )
+            raise unknown("alert", alert_id)
         bound(who, before.network)
         after = alerts.save(connection, change(connection, before), len(before.events))
     service.notifier.wake()

@@ -17,7 +17,7 @@ from gsid_service.api.documents import (
 )
 from gsid_service.api.networks import READ, WRITE, Name, known, own_snapshot, service_of
 from gsid_service.api.paging import Cursor, Limit
-from gsid_service.api.problems import Problem, answers
+from gsid_service.api.problems import Problem, about, answers
 from gsid_service.ingest.wire import InvalidSnapshot, dump_entity, dump_fact, read_facts
 from gsid_service.schema import Group
 from gsid_service.store import approvals, snapshots
@@ -47,7 +47,7 @@ def approve(
     """Approve the network as it is now, or as it was with a snapshot; clears what that allows."""
     if wanted.now == (wanted.snapshot_id is not None):
         reason = "either now: true or a snapshot_id"
-        raise Problem(422, f"now: {reason}", [("now", reason)])
+        raise about(422, "now", reason)
     service = service_of(request)
     with service.database.read() as connection:
         found = known(connection, network, who)
@@ -69,8 +69,8 @@ def approval_history(
     with service_of(request).database.read() as connection:
         known(connection, network, who)
         found = approvals.history(connection, network, before, limit + 1)
-    following = paging.encode([found[limit - 1].number]) if len(found) > limit else None
-    return Page(items=[ApprovalDocument.of(a) for a in found[:limit]], next=following)
+    items = [ApprovalDocument.of(a) for a in found[:limit]]
+    return Page(items=items, next=paging.following(found, limit))
 
 
 @router.get("/{network}/intents", responses=READ)
@@ -122,7 +122,7 @@ def derive_intents(request: Request, who: Operator, network: Name) -> IntentCoun
         baseline = approvals.baseline(connection, network)
     if baseline is None:
         raise Problem(409, f"{network} has no baseline yet")
-    derived = service.derive(found, baseline.entities, baseline.facts)
+    derived = service.expectations.derive(found, baseline.entities, baseline.facts)
     with service.database.write() as connection:
         known(connection, network, who, to_change=True)
         after = approvals.wanted(connection, network)._replace(derived=derived)

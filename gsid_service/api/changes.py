@@ -14,7 +14,7 @@ from gsid_service.api.documents import AnnouncedDocument, ChangeDocument, CheckD
 from gsid_service.api.ingest import body_of
 from gsid_service.api.networks import READ, WRITE, Name, known, service_of
 from gsid_service.api.paging import Cursor, Limit
-from gsid_service.api.problems import Problem, answers
+from gsid_service.api.problems import Problem, about, answers, unknown
 from gsid_service.app import Service
 from gsid_service.assemble.merge import Merged
 from gsid_service.ingest.candidate import Announcement, parse_announcement, read_values
@@ -74,7 +74,7 @@ def _announced(
     now = service.clock()
     begins_at = wanted.begins_at or now
     if not found:
-        raise _refused("candidate", "differs in nothing from the network as it is")
+        raise about(422, "candidate", "differs in nothing from the network as it is")
     _check_window(begins_at, wanted.ends_at, now)
     return Change(
         id="",
@@ -92,15 +92,11 @@ def _announced(
 
 def _check_window(begins_at: datetime, ends_at: datetime, now: datetime) -> None:
     if ends_at <= begins_at:
-        raise _refused("ends_at", "is not after begins_at")
+        raise about(422, "ends_at", "is not after begins_at")
     if ends_at <= now:
-        raise _refused("ends_at", "has passed")
+        raise about(422, "ends_at", "has passed")
     if ends_at - begins_at > WINDOW_AT_MOST:
-        raise _refused("ends_at", f"is more than {WINDOW_AT_MOST.days} days after begins_at")
-
-
-def _refused(field: str, reason: str) -> Problem:
-    return Problem(422, f"{field}: {reason}", [(field, reason)])
+        raise about(422, "ends_at", f"is more than {WINDOW_AT_MOST.days} days after begins_at")
 
 
 def _kept(service: Service, change: Change, who: Token) -> Change:
@@ -155,9 +151,5 @@ def cancel(request: Request, who: Operator, network: Name, change_id: ChangeId) 
 
 def _found(change: Change | None, change_id: str) -> Change:
     if change is None:
-        raise Problem(
-            404,
-            f"change: {change_id!r} is not known",
-            [("change_id", f"{change_id!r} is not known")],
-        )
+        raise unknown("change", change_id)
     return change

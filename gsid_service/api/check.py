@@ -11,10 +11,11 @@ from gsid_service.api.access import Reader
 from gsid_service.api.documents import CheckDocument
 from gsid_service.api.ingest import body_of, component, refused
 from gsid_service.api.networks import WRITE, Name, known, service_of
-from gsid_service.api.problems import Problem, answers
+from gsid_service.api.problems import Problem, about, answers
 from gsid_service.app import Service
 from gsid_service.ingest.candidate import WireAnnouncement, WireChanges, parse_candidate
 from gsid_service.ingest.wire import InvalidSnapshot
+from gsid_service.store.tokens import Token
 
 router = APIRouter(prefix="/networks", tags=["check"])
 BUSY_SECONDS = 5
@@ -44,7 +45,7 @@ async def apart(service: Service, work: Callable[[], Answer]) -> Answer:
         except InvalidSnapshot as error:
             raise refused(error) from None
         except checks.OtherNetwork as error:
-            raise Problem(422, f"network: {error}", [("network", str(error))]) from None
+            raise about(422, "network", str(error)) from None
         finally:
             service.checking.release()
 
@@ -61,6 +62,11 @@ async def check(request: Request, who: Reader, network: Name) -> CheckDocument:
     """
     service = service_of(request)
     body = await body_of(request, service.settings.server.body_bytes)
+    return await checked(service, who, network, body)
+
+
+async def checked(service: Service, who: Token, network: str, body: bytes) -> CheckDocument:
+    """What the candidate in a body would do."""
 
     def work() -> CheckDocument:
         with service.database.read() as connection:

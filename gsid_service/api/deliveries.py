@@ -11,7 +11,7 @@ from gsid_service.api.access import Operator, Reader, bound, unbound
 from gsid_service.api.documents import NETWORK, Page
 from gsid_service.api.networks import READ, service_of
 from gsid_service.api.paging import Cursor, Limit, number_in
-from gsid_service.api.problems import Problem, answers
+from gsid_service.api.problems import Problem, answers, unknown
 from gsid_service.api.text import Text
 from gsid_service.app import Service
 from gsid_service.notices import Delivery, Sending
@@ -109,8 +109,9 @@ def list_deliveries(
     visible = list(who.networks) or None
     with service_of(request).database.read() as connection:
         found = outbox.page(connection, before, limit + 1, visible, status or (), receiver)
-    following = paging.encode([found[limit - 1].number]) if len(found) > limit else None
-    return Page(items=[DeliveryDocument.of(d) for d in found[:limit]], next=following)
+    return Page(
+        items=[DeliveryDocument.of(d) for d in found[:limit]], next=paging.following(found, limit)
+    )
 
 
 @deliveries.get("/{delivery_id}", responses=READ)
@@ -166,16 +167,12 @@ def _documents(service: Service) -> dict[str, ReceiverDocument]:
 def _knowing(request: Request, name: str) -> Service:
     service = service_of(request)
     if name not in service.notifier.channels:
-        raise Problem(404, f"receiver: {name!r} is not known", [("name", f"{name!r} is not known")])
+        raise unknown("receiver", name, "name")
     return service
 
 
 def _known(found: Delivery | None, delivery_id: str, who: Token) -> Delivery:
     if found is None:
-        raise Problem(
-            404,
-            f"delivery: {delivery_id!r} is not known",
-            [("delivery_id", f"{delivery_id!r} is not known")],
-        )
+        raise unknown("delivery", delivery_id)
     bound(who, found.network)
     return found

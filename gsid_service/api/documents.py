@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -11,7 +11,7 @@ from gsid_service.alert.decide import Finding
 from gsid_service.alert.sentence import sentence
 from gsid_service.api.text import Text
 from gsid_service.check import Checked
-from gsid_service.ingest.wire import WireFact
+from gsid_service.ingest.wire import FIRST, WireFact
 from gsid_service.notices import Notification
 from gsid_service.records import Alert, BrokenIntent, Change, Fact, FactKey
 from gsid_service.schema import BGP_ROUTE, FWD, LOCAL_PREF, REACHABLE
@@ -184,7 +184,7 @@ class IntentsWanted(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    intents: list[WireFact] = Field(
+    intents: Annotated[list[WireFact], FIRST] = Field(
         max_length=100_000,
         examples=[
             [{"predicate": FWD.name, "args": ["R1", "203.0.113.0/24", "R3"], "holds": True}],

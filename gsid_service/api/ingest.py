@@ -3,25 +3,30 @@
 import asyncio
 import hashlib
 import json
+import threading
 import zlib
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, NamedTuple
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
 from gsid_service.api.access import bearer, bound, sender
 from gsid_service.api.documents import Accepted
-from gsid_service.api.problems import Problem, answers
+from gsid_service.api.problems import Problem, about, answers
 from gsid_service.app import Service
 from gsid_service.ingest.inbox import Full
-from gsid_service.ingest.wire import InvalidSnapshot, NotJSON, parse_snapshot
+from gsid_service.ingest.wire import LARGE, InvalidSnapshot, NotJSON, parse_snapshot
 from gsid_service.store.snapshots import Incoming, Outcome
 
 router = APIRouter(tags=["ingest"])
 PATH = "/ingest"
 COMPRESSION = 1
 SMALL = 1 << 16  # bytes that are read faster than threads change
+READ_AT_ONCE = CapacityLimiter(4)  # bodies that are large, or may be once they are unpacked
+LARGEST = threading.Lock()  # of the very large one at a time: each takes many times its size
 BODY = {
     "required": True,
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Snapshot"}}},
@@ -53,11 +58,11 @@ async def ingest(request: Request) -> JSONResponse:
     """Keep one collector's view of a network; the answer comes once it is durable."""
     service: Service = request.app.state.service
     who = await sender(request)
-    body = await body_of(request, service.settings.server.body_bytes)
-    if len(body) < SMALL:
-        incoming = _read(service, body)
+    packed = await packed_body(request, service.settings.server.body_bytes)
+    if len(packed.body) < SMALL and not packed.zipped:
+        incoming = _read(service, packed)
     else:
-        incoming = await run_in_threadpool(_read, service, body)
+        incoming = await to_thread.run_sync(_read, service, packed, limiter=READ_AT_ONCE)
     snapshot = incoming.snapshot
     bound(who, snapshot.network)
     outcomes = service.metrics.snapshots
@@ -73,15 +78,30 @@ async def ingest(request: Request) -> JSONResponse:
     outcomes.labels(snapshot.network, receipt.outcome.value).inc()
     if receipt.outcome is Outcome.CONFLICT:
         reason = f"{snapshot.sequence} of {snapshot.collector.id} is known with another body"
-        raise Problem(409, f"sequence: {reason}", [("sequence", reason)])
+        raise about(409, "sequence", reason)
     duplicate = receipt.outcome is Outcome.DUPLICATE
     number = f"s{receipt.number}"
     accepted = Accepted(snapshot_id=number, network=snapshot.network, duplicate=duplicate)
     return JSONResponse(accepted.model_dump(), 200 if duplicate else 202)
 
 
+class Packed(NamedTuple):
+    """A body as it came."""
+
+    body: bytes
+    zipped: bool
+    limit: int  # bytes, also once it is unpacked
+
+    def unpacked(self) -> bytes:
+        return _unzipped(self.body, self.limit) if self.zipped else self.body
+
+
 async def body_of(request: Request, limit: int) -> bytes:
     """The body, unpacked; never more of it in memory than is allowed."""
+    return await run_in_threadpool((await packed_body(request, limit)).unpacked)
+
+
+async def packed_body(request: Request, limit: int) -> Packed:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):
         raise Problem(415, f"content-type: {kind or 'none'} is not application/json")
@@ -96,9 +116,7 @@ async def body_of(request: Request, limit: int) -> bytes:
         packed += chunk
         if len(packed) > limit:
             raise _too_large(limit)
-    if encoding == "identity":
-        return bytes(packed)
-    return await run_in_threadpool(_unzipped, bytes(packed), limit)
+    return Packed(bytes(packed), encoding == "gzip", limit)
 
 
 def _unzipped(packed: bytes, limit: int) -> bytes:
@@ -120,9 +138,11 @@ def _too_large(limit: int) -> Problem:
     return Problem(413, f"the body is larger than {limit:,} bytes")
 
 
-def _read(service: Service, body: bytes) -> Incoming:
+def _read(service: Service, packed: Packed) -> Incoming:
+    body = packed.unpacked()
     try:
-        snapshot = parse_snapshot(body)
+        with LARGEST if len(body) > LARGE else nullcontext():
+            snapshot = parse_snapshot(body)
     except InvalidSnapshot as error:
         service.metrics.snapshots.labels("", "invalid").inc()
         raise refused(error) from None

@@ -6,17 +6,19 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from sqlalchemy import Connection
 
 from gsid_service.api import paging
-from gsid_service.api.access import Operator, Reader, author
+from gsid_service.api.access import Operator, Reader, author, unbound
 from gsid_service.api.documents import NETWORK, Page
 from gsid_service.api.networks import READ, WRITE, service_of
 from gsid_service.api.paging import Cursor, Limit, number_in
-from gsid_service.api.problems import Problem, answers
+from gsid_service.api.problems import Problem, about, answers, unknown
+from gsid_service.api.quiet import changing
 from gsid_service.api.text import Text
 from gsid_service.notices import Mode, Window
 from gsid_service.notify.maintenance import BadRule, check_rule, next_start, open_until
-from gsid_service.store import maintenance, notifications
+from gsid_service.store import maintenance
 from gsid_service.store.tokens import Token
 
 router = APIRouter(prefix="/maintenance", tags=["maintenance"])
@@ -108,9 +110,8 @@ def list_windows(
     now = service.clock()
     with service.database.read() as connection:
         found = maintenance.page(connection, before, limit + 1, cancelled)
-    following = paging.encode([found[limit - 1].number]) if len(found) > limit else None
     seen = [WindowDocument.of(w, now) for w in found[:limit] if _concerns(w, who)]
-    return Page(items=seen, next=following)
+    return Page(items=seen, next=paging.following(found, limit))
 
 
 @router.post("", status_code=201, responses=WRITE)
@@ -133,10 +134,8 @@ def add_window(request: Request, who: Operator, wanted: WindowWanted) -> WindowD
         created_at=now,
     )
     _check(window, who)
-    with service.database.write() as connection:
+    with changing(service, now) as connection:
         window = maintenance.add(connection, window)
-        notifications.look_at_all(connection, now)
-    service.notifier.wake()
     return WindowDocument.of(window, now)
 
 
@@ -144,9 +143,7 @@ def add_window(request: Request, who: Operator, wanted: WindowWanted) -> WindowD
 def get_window(request: Request, who: Reader, window_id: WindowId) -> WindowDocument:
     service = service_of(request)
     with service.database.read() as connection:
-        number = number_in("w", window_id)
-        found = None if number is None else maintenance.find(connection, number)
-    return WindowDocument.of(_known(found, window_id, who), service.clock())
+        return WindowDocument.of(_find(connection, window_id, who), service.clock())
 
 
 @router.delete("/{window_id}", responses=READ | answers(409))
@@ -154,49 +151,43 @@ def cancel_window(request: Request, who: Operator, window_id: WindowId) -> Windo
     """Cancel a window, also one that is open; it stays to be seen."""
     service = service_of(request)
     now = service.clock()
-    with service.database.write() as connection:
-        number = number_in("w", window_id)
-        found = None if number is None else maintenance.find(connection, number, to_change=True)
-        window = _known(found, window_id, who)
+    with changing(service, now) as connection:
+        window = _find(connection, window_id, who, to_change=True)
         _own(window, who)
         if window.cancelled_at is not None:
             raise Problem(409, f"{window_id} is cancelled already")
         maintenance.cancel(connection, window.number, now)
-        notifications.look_at_all(connection, now)
-        cancelled = maintenance.find(connection, window.number)
-    service.notifier.wake()
-    return WindowDocument.of(_known(cancelled, window_id, who), now)
+        return WindowDocument.of(_find(connection, window_id, who), now)
 
 
 def _check(window: Window, who: Token) -> None:
     _own(window, who)
     if not timedelta(0) < window.duration <= LONGEST:
         reason = f"must be after starts_at, by {LONGEST.days} days at most"
-        raise Problem(422, f"ends_at: {reason}", [("ends_at", reason)])
+        raise about(422, "ends_at", reason)
     if window.timezone not in available_timezones():
         reason = f"{window.timezone!r} is not a time zone, as in Europe/Berlin"
-        raise Problem(422, f"timezone: {reason}", [("timezone", reason)])
+        raise about(422, "timezone", reason)
     if window.rule is not None:
         try:
-            check_rule(window.rule, window.starts_at.astimezone(ZoneInfo(window.timezone)))
+            start = window.starts_at.astimezone(ZoneInfo(window.timezone))
+            check_rule(window.rule, start, window.duration)
         except BadRule as error:
-            raise Problem(422, f"rule: {error}", [("rule", str(error))]) from None
+            raise about(422, "rule", str(error)) from None
 
 
 def _own(window: Window, who: Token) -> None:
-    if who.networks and window.network not in who.networks:
-        raise Problem(403, f"the token {who.name} is bound to {', '.join(who.networks)}")
+    if window.network not in who.networks:
+        unbound(who)
 
 
 def _concerns(window: Window, who: Token) -> bool:
     return not who.networks or window.network is None or window.network in who.networks
 
 
-def _known(found: Window | None, window_id: str, who: Token) -> Window:
+def _find(connection: Connection, window_id: str, who: Token, to_change: bool = False) -> Window:
+    number = number_in("w", window_id)
+    found = None if number is None else maintenance.find(connection, number, to_change)
     if found is None or not _concerns(found, who):
-        raise Problem(
-            404,
-            f"window: {window_id!r} is not known",
-            [("window_id", f"{window_id!r} is not known")],
-        )
+        raise unknown("window", window_id)
     return found

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
@@ -24,7 +25,7 @@ from gsid_service.api.documents import (
     SnapshotDocument,
 )
 from gsid_service.api.paging import Cursor, Limit
-from gsid_service.api.problems import Problem, answers
+from gsid_service.api.problems import about, answers, unknown
 from gsid_service.api.text import Text
 from gsid_service.app import Service
 from gsid_service.ingest.wire import (
@@ -32,7 +33,7 @@ from gsid_service.ingest.wire import (
     dump_fact,
     dump_params,
 )
-from gsid_service.records import FactKey
+from gsid_service.records import Fact, FactKey
 from gsid_service.schema import BGP_ROUTE, LOCAL_PREF, SCHEMA
 from gsid_service.store import networks, scores, snapshots
 from gsid_service.store.networks import Network
@@ -54,9 +55,7 @@ def known(connection: Connection, name: str, who: Token, to_change: bool = False
     bound(who, name)
     network = networks.find(connection, name, to_change)
     if network is None:
-        raise Problem(
-            404, f"network: {name!r} is not known", [("network", f"{name!r} is not known")]
-        )
+        raise unknown("network", name, "network")
     return network
 
 
@@ -65,7 +64,7 @@ def snapshot_number(snapshot_id: str) -> int:
     digits = snapshot_id[1:]
     if snapshot_id[:1] != "s" or not digits.isascii() or not digits.isdigit() or len(digits) > 18:
         reason = f"{snapshot_id!r} is not the id of a snapshot, as in s1042"
-        raise Problem(422, f"snapshot: {reason}", [("snapshot", reason)])
+        raise about(422, "snapshot", reason)
     return int(digits)
 
 
@@ -74,7 +73,7 @@ def own_snapshot(connection: Connection, network: str, snapshot_id: str) -> int:
     number = snapshot_number(snapshot_id)
     if snapshots.network_of(connection, number) != network:
         reason = f"{snapshot_id} is not a snapshot of {network}"
-        raise Problem(404, f"snapshot: {reason}", [("snapshot", reason)])
+        raise about(404, "snapshot", reason)
     return number
 
 
@@ -86,7 +85,7 @@ def list_networks(
     (after,) = paging.decode(cursor, str) or ("",)
     with service_of(request).database.read() as connection:
         found = networks.page(connection, after, limit + 1, who.networks)
-    following = paging.encode([found[limit - 1].name]) if len(found) > limit else None
+    following = paging.following(found, limit, "name")
     return Page(items=[NetworkDocument.of(network) for network in found[:limit]], next=following)
 
 
@@ -159,7 +158,7 @@ async def list_scores(
         snapshot_number(snapshot)
     if parameter is not None and parameter not in {p.name for p in SCHEMA.monitored}:
         reason = f"{parameter!r} is none of {', '.join(p.name for p in SCHEMA.monitored)}"
-        raise Problem(422, f"parameter: {reason}", [("parameter", reason)])
+        raise about(422, "parameter", reason)
     after = paging.decode(cursor, float, str, str)
     if snapshot is not None:
         await _until_scored(service, network, snapshot, wait, who)
@@ -190,7 +189,7 @@ async def _until_scored(
             return
         if time.monotonic() >= deadline:
             reason = f"{snapshot} has not been scored yet; ask with wait=SECONDS"
-            raise Problem(404, f"snapshot: {reason}", [("snapshot", reason)])
+            raise about(404, "snapshot", reason)
         await asyncio.sleep(0.02)
 
 
@@ -273,10 +272,16 @@ def get_diff(
     with service.database.read() as connection:
         known(connection, network, who)
         numbers = [own_snapshot(connection, network, name) for name in (before, after)]
-    old, new = (
-        {fact.key: fact for fact in service.state_at(network, number).facts} for number in numbers
-    )
-    changes = [
+    changes = differences(*(service.state_at(network, number).facts for number in numbers))
+    end = max(start, 0) + limit
+    following = paging.encode([end]) if end < len(changes) else None
+    return Page(items=changes[max(start, 0) : end], next=following)
+
+
+def differences(before: Iterable[Fact], after: Iterable[Fact]) -> list[Difference]:
+    """How two states differ, by fact."""
+    old, new = ({fact.key: fact for fact in facts} for facts in (before, after))
+    return [
         Difference(
             fact=FactRef.of(key),
             what="added" if key not in old else "removed" if key not in new else "changed",
@@ -286,6 +291,3 @@ def get_diff(
         for key in sorted(old.keys() | new.keys())
         if key not in old or key not in new or old[key].params != new[key].params
     ]
-    end = max(start, 0) + limit
-    following = paging.encode([end]) if end < len(changes) else None
-    return Page(items=changes[max(start, 0) : end], next=following)

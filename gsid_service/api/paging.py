@@ -3,12 +3,13 @@
 import base64
 import json
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import Query
 
-from gsid_service.api.problems import Problem
+from gsid_service.api.problems import about
 from gsid_service.api.text import is_text
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="Items of a page.")]
@@ -33,10 +34,13 @@ def decode(cursor: str | None, *kinds: type) -> Any:
         place = None
     fits = isinstance(place, list) and [type(part) for part in place] == list(kinds)
     if not fits or not all(_is_sane(part) for part in place):
-        raise Problem(
-            422, "cursor: not one of this service", [("cursor", "not one of this service")]
-        )
+        raise about(422, "cursor", "not one of this service")
     return place
+
+
+def following(found: Sequence[Any], limit: int, place: str = "number") -> str | None:
+    """The cursor of the next page, where more were found than a page holds."""
+    return encode([getattr(found[limit - 1], place)]) if len(found) > limit else None
 
 
 def _is_sane(part: Any) -> bool:
@@ -57,5 +61,5 @@ def instant(field: str, time: datetime) -> datetime:
     """A time in UTC that both databases, and sums with it, can hold."""
     if not 1971 <= time.year <= 9000:
         reason = "must be from 1971 to 9000"
-        raise Problem(422, f"{field}: {reason}", [(field, reason)])
+        raise about(422, field, reason)
     return time.astimezone(UTC)

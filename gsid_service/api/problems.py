@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
+import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -12,7 +13,11 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
+from gsid_service.store.database import UNAVAILABLE, error_name, reason
+
+log = structlog.get_logger()
 MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = "5"  # for a database to be well again
 REASONS = {"model_attributes_type": "must be a JSON object, sent as application/json"}
 
 
@@ -45,6 +50,17 @@ class Problem(Exception):
         self.status, self.detail, self.errors, self.headers = status, detail, errors, headers
 
 
+def about(status: int, field: str, reason: str) -> Problem:
+    """A problem with one field of the request."""
+    return Problem(status, f"{field}: {reason}", [(field, reason)])
+
+
+def unknown(kind: str, name: str, field: str | None = None) -> Problem:
+    """There is nothing of that kind with this name or id."""
+    reason = f"{name!r} is not known"
+    return Problem(404, f"{kind}: {reason}", [(field or f"{kind}_id", reason)])
+
+
 def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The error answers of a route, for OpenAPI."""
     schema = {"$ref": "#/components/schemas/ProblemDocument"}
@@ -62,6 +78,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Problem, _problem)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
+    for kind in UNAVAILABLE:
+        app.add_exception_handler(kind, _unavailable)
 
 
 def document(status: int, detail: str, errors: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
@@ -85,6 +103,15 @@ async def _problem(_: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, Problem):
         raise error
     return answer(error.status, error.detail, error.errors, error.headers)
+
+
+async def _unavailable(_: Request, error: Exception) -> JSONResponse:
+    """The database is away, full or read-only: nothing is kept, and whoever asks may come back."""
+    if not isinstance(error, UNAVAILABLE):
+        raise error
+    log.warning("the database does not do its work", problem=reason(error))
+    detail = f"the database cannot be read or written to: {error_name(error)}; try again later"
+    return answer(503, detail, headers={"Retry-After": RETRY_SECONDS})
 
 
 async def _http(request: Request, error: Exception) -> JSONResponse:

@@ -4,18 +4,6 @@ import json
 from html import escape
 from typing import Any
 
-STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;color:#1c2330}
-h2{margin-top:2.5rem;border-bottom:1px solid #ccd3dd}
-summary{cursor:pointer;padding:.35rem 0}
-code,pre{font:13px/1.45 ui-monospace,monospace}
-pre{background:#f4f6f9;padding:.7rem;overflow:auto}
-.m{display:inline-block;width:4rem;font-weight:700}
-.get{color:#0b6bcb}.post{color:#1a7f37}.put,.patch{color:#9a6700}.delete{color:#b42318}
-td,th{text-align:left;padding:.15rem .8rem .15rem 0;vertical-align:top}
-@media(prefers-color-scheme:dark){body{background:#11161d;color:#dde4ee}pre{background:#1b232e}}
-"""
-
 
 def page(openapi: dict[str, Any]) -> str:
     groups: dict[str, list[str]] = {}
@@ -27,7 +15,8 @@ def page(openapi: dict[str, Any]) -> str:
     title = f"{escape(openapi['info']['title'])} {escape(openapi['info']['version'])}"
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>"
-        f"<style>{STYLE}</style><h1>{title}</h1>"
+        "<link rel=icon href=/static/icon.svg><link rel=stylesheet href=/static/reference.css>"
+        f"<h1>{title}</h1>"
         "<p>Errors are problem documents (RFC 9457). Lists are paged: ask for the next page with "
         "<code>cursor</code> set to <code>next</code>. For machines: "
         f"<a href=/openapi.json>openapi.json</a>.</p>{body}</html>"

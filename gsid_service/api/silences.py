@@ -5,18 +5,20 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from sqlalchemy import Connection
 
 from gsid_service.api import paging
-from gsid_service.api.access import Operator, Reader, author
+from gsid_service.api.access import Operator, Reader, author, unbound
 from gsid_service.api.documents import NETWORK, Page
 from gsid_service.api.networks import READ, WRITE, service_of
 from gsid_service.api.paging import Cursor, Limit, number_in
-from gsid_service.api.problems import Problem, answers
+from gsid_service.api.problems import Problem, about, answers, unknown
+from gsid_service.api.quiet import changing
 from gsid_service.api.text import Text
 from gsid_service.notices import Comparison, Label, Matcher, Silence
 from gsid_service.notify.silence import is_broad
 from gsid_service.schema import LOCAL_PREF
-from gsid_service.store import notifications, silences
+from gsid_service.store import silences
 from gsid_service.store.tokens import Token
 
 router = APIRouter(prefix="/silences", tags=["silences"])
@@ -98,9 +100,8 @@ def list_silences(
     now = service.clock()
     with service.database.read() as connection:
         found = silences.page(connection, before, limit + 1, None if expired else now)
-    following = paging.encode([found[limit - 1].number]) if len(found) > limit else None
     seen = [SilenceDocument.of(s, now) for s in found[:limit] if _concerns(s, who)]
-    return Page(items=seen, next=following)
+    return Page(items=seen, next=paging.following(found, limit))
 
 
 @router.post("", status_code=201, responses=WRITE | answers(409))
@@ -118,10 +119,8 @@ def add_silence(request: Request, who: Operator, wanted: SilenceWanted) -> Silen
         ends_at=paging.instant("ends_at", wanted.ends_at),
     )
     _check(silence, who, now, wanted.confirm)
-    with service.database.write() as connection:
+    with changing(service, now) as connection:
         silence = silences.add(connection, silence)
-        notifications.look_at_all(connection, now)
-    service.notifier.wake()
     return SilenceDocument.of(silence, now)
 
 
@@ -129,9 +128,7 @@ def add_silence(request: Request, who: Operator, wanted: SilenceWanted) -> Silen
 def get_silence(request: Request, who: Reader, silence_id: SilenceId) -> SilenceDocument:
     service = service_of(request)
     with service.database.read() as connection:
-        number = number_in("q", silence_id)
-        found = None if number is None else silences.find(connection, number)
-    return SilenceDocument.of(_known(found, silence_id, who), service.clock())
+        return SilenceDocument.of(_find(connection, silence_id, who), service.clock())
 
 
 @router.delete("/{silence_id}", responses=READ | answers(409))
@@ -139,24 +136,19 @@ def end_silence(request: Request, who: Operator, silence_id: SilenceId) -> Silen
     """End a silence now; it stays to be seen."""
     service = service_of(request)
     now = service.clock()
-    with service.database.write() as connection:
-        number = number_in("q", silence_id)
-        found = None if number is None else silences.find(connection, number, to_change=True)
-        silence = _known(found, silence_id, who)
+    with changing(service, now) as connection:
+        silence = _find(connection, silence_id, who, to_change=True)
         _own(silence, who)
         if silence.ends_at <= now:
             raise Problem(409, f"{silence_id} is over already")
         silences.end(connection, silence.number, now)
-        notifications.look_at_all(connection, now)
-        ended = silences.find(connection, silence.number)
-    service.notifier.wake()
-    return SilenceDocument.of(_known(ended, silence_id, who), now)
+        return SilenceDocument.of(_find(connection, silence_id, who), now)
 
 
 def _check(silence: Silence, who: Token, now: datetime, confirmed: bool) -> None:
     if silence.ends_at <= max(silence.starts_at, now):
         reason = "must be after starts_at, and in the future"
-        raise Problem(422, f"ends_at: {reason}", [("ends_at", reason)])
+        raise about(422, "ends_at", reason)
     _own(silence, who)
     reasons = []
     if is_broad(silence.matchers):
@@ -167,14 +159,14 @@ def _check(silence: Silence, who: Token, now: datetime, confirmed: bool) -> None
         reasons.append(f"it is longer than {LONG.days} days")
     if reasons and not confirmed:
         reason = f"{' and '.join(reasons)}: say confirm: true (--yes) if this is meant"
-        raise Problem(409, f"confirm: {reason}", [("confirm", reason)])
+        raise about(409, "confirm", reason)
 
 
 def _own(silence: Silence, who: Token) -> None:
     """A caller who is bound to networks may silence one of these, and nothing else."""
     named = {m.value for m in silence.matchers if (m.name, m.operator) == ("network", "=")}
-    if who.networks and not named & set(who.networks):
-        raise Problem(403, f"the token {who.name} is bound to {', '.join(who.networks)}")
+    if not named & set(who.networks):
+        unbound(who)
 
 
 def _concerns(silence: Silence, who: Token) -> bool:
@@ -183,11 +175,9 @@ def _concerns(silence: Silence, who: Token) -> bool:
     return not who.networks or not named or bool(named & set(who.networks))
 
 
-def _known(found: Silence | None, silence_id: str, who: Token) -> Silence:
+def _find(connection: Connection, silence_id: str, who: Token, to_change: bool = False) -> Silence:
+    number = number_in("q", silence_id)
+    found = None if number is None else silences.find(connection, number, to_change)
     if found is None or not _concerns(found, who):
-        raise Problem(
-            404,
-            f"silence: {silence_id!r} is not known",
-            [("silence_id", f"{silence_id!r} is not known")],
-        )
+        raise unknown("silence", silence_id)
     return found

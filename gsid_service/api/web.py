@@ -7,13 +7,16 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import Any
 
 import structlog
 from fastapi import FastAPI, Response
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gsid_service.api import (
@@ -29,25 +32,31 @@ from gsid_service.api import (
     reference,
     silences,
 )
-from gsid_service.api.access import Gate, Operator, Reader, unbound
+from gsid_service.api.access import CHALLENGE, Gate, Operator, Reader, is_known, unbound
 from gsid_service.api.documents import Health, ModelDocument, Page, Reloaded
 from gsid_service.api.problems import Problem, ProblemDocument, answer, answers
-from gsid_service.app import Service
+from gsid_service.app import API, Service
 from gsid_service.ingest.json_schema import json_schema
+from gsid_service.store.database import error_name
 
 log = structlog.get_logger()
 PREFIX = "/api/v1"
+STRANGERS_BODY = 1 << 16  # of a request of which nobody knows yet whose it is
 SMALL_BODY = 16 << 20  # of anything but a snapshot, which has a limit of its own
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-store"),
     (
         b"content-security-policy",
-        b"default-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        b"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     ),
 ]
+NEVER_KEPT = (b"cache-control", b"no-store")
+KEPT = (b"cache-control", b"public, max-age=31536000, immutable")
+STATIC = "/static/"  # whose addresses change with their content
+EVENTS = "/events"  # which end with the page, not with a time limit
 Reload = Callable[[], Reloaded]
 
 
@@ -76,42 +85,58 @@ def create(service: Service, gate: Gate, version: str, reload: Reload) -> FastAP
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
+        openapi_url="/openapi.json" if API in service.roles else None,
         redirect_slashes=False,
     )
     app.state.service, app.state.gate, app.state.reload = service, gate, reload
     problems.install(app)
+    if API in service.roles:
+        _add_interface(app)
+    _add_operations(app)
+    app.add_middleware(
+        Guard,
+        gate=gate,
+        seconds=service.settings.server.request_seconds,
+        answered=service.metrics.answered,
+    )
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    return app
+
+
+def _add_interface(app: FastAPI) -> None:
+    """What collectors and people ask."""
+    service: Service = app.state.service
     app.include_router(ingest.router)
     for router in (
         *(networks.router, approvals.router, check.router, changes.router, alerts.router),
         *(silences.router, maintenance.router, deliveries.receivers, deliveries.deliveries),
     ):
         app.include_router(router, prefix=PREFIX)
-    _add_operations(app)
-    app.add_middleware(Guard, seconds=service.settings.server.request_seconds)
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
-    return app
-
-
-def _add_operations(app: FastAPI) -> None:
-    service: Service = app.state.service
 
     @app.get(f"{PREFIX}/models", tags=["models"], responses=answers(401, 403))
     def list_models(_: Reader) -> Page[ModelDocument]:
         """The models that the service has loaded."""
         return Page(items=[ModelDocument(name=service.diagnose.name, in_use=True)])
 
+    @app.get("/docs", include_in_schema=False)
+    def docs() -> HTMLResponse:
+        return HTMLResponse(reference.page(app.openapi()))
+
+
+def _add_operations(app: FastAPI) -> None:
+    """What every process is asked, whatever its role."""
+    service: Service = app.state.service
+
     @app.get("/metrics", tags=["operations"], responses=answers(401, 403), response_class=Response)
     def metrics(who: Reader) -> Response:
         """All series, for Prometheus; not for a token that is bound to some networks."""
         unbound(who)
         service.metrics.queue.set(len(service.inbox))
-        service.notifier.show()
+        service.metrics.open_score.set(service.settings.alerts.open_score)
+        service.metrics.stale_seconds.set(service.settings.cycle.stale_seconds)
+        service.show()
         kind = "text/plain; version=0.0.4; charset=utf-8"
         return Response(service.metrics.text(), media_type=kind)
-
-    @app.get("/docs", include_in_schema=False)
-    def docs() -> HTMLResponse:
-        return HTMLResponse(reference.page(app.openapi()))
 
     @app.get("/-/healthy", tags=["operations"])
     def healthy() -> Health:
@@ -120,14 +145,14 @@ def _add_operations(app: FastAPI) -> None:
 
     @app.get("/-/ready", tags=["operations"], responses=answers(503))
     def ready() -> Health:
-        """Snapshots are taken and scored."""
+        """This process does what its role asks for."""
         if not service.alive:
             raise Problem(503, "the service takes or scores no snapshots")
         try:
-            with service.database.read() as connection:
-                connection.exec_driver_sql("SELECT 1")
-        except Exception as error:
-            raise Problem(503, f"the database does not answer: {type(error).__name__}") from error
+            service.database.check()
+        except SQLAlchemyError as error:
+            detail = f"the database cannot be read or written to: {error_name(error)}"
+            raise Problem(503, detail) from error
         return Health()
 
     @app.post("/-/reload", tags=["operations"], responses=answers(401, 403, 422))
@@ -153,11 +178,46 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
+def _area(path: str) -> str:
+    """The part of the service that a path belongs to; few, so that series stay few."""
+    if path == ingest.PATH:
+        return "ingest"
+    if path.startswith(PREFIX):
+        return "api"
+    return "operations" if path.startswith("/-/") or path == "/metrics" else "console"
+
+
+def _limited(scope: Scope, receive: Receive, gate: Gate) -> Receive:
+    """No more of a body than is allowed, and little of a stranger's: a framework reads it before
+    it asks for the token. A snapshot's is read after its token, and has a limit of its own."""
+    if scope["path"] == ingest.PATH:
+        return receive
+    taken = 0
+
+    async def limited() -> Message:
+        nonlocal taken
+        message = await receive()
+        before, taken = taken, taken + len(message.get("body", b""))
+        if before <= STRANGERS_BODY < taken and not is_known(gate, Request(scope)):
+            raise HTTPException(401, "a token is needed for a body of this size", CHALLENGE)
+        if taken > SMALL_BODY:
+            raise HTTPException(413, f"the body is larger than {SMALL_BODY:,} bytes")
+        return message
+
+    return limited
+
+
 class Guard:
     """Around every request: a time limit, a size limit, safe headers, a request id, a log line."""
 
-    def __init__(self, app: ASGIApp, seconds: float) -> None:
-        self.app, self.seconds = app, seconds
+    def __init__(
+        self,
+        app: ASGIApp,
+        gate: Gate,
+        seconds: float,
+        answered: Callable[[str, int, float], None],
+    ) -> None:
+        self.app, self.gate, self.seconds, self.answered = app, gate, seconds, answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -173,22 +233,13 @@ class Guard:
             nonlocal status, answering
             if message["type"] == "http.response.start":
                 status, answering = message["status"], True
-                message["headers"] += [*HEADERS, (b"x-request-id", request_id.encode())]
+                kept = KEPT if path.startswith(STATIC) and status == 200 else NEVER_KEPT
+                message["headers"] += [*HEADERS, kept, (b"x-request-id", request_id.encode())]
             await send(message)
 
-        taken = 0
-
-        async def limited_receive() -> Message:
-            nonlocal taken
-            message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > SMALL_BODY and path != ingest.PATH:
-                raise HTTPException(413, f"the body is larger than {SMALL_BODY:,} bytes")
-            return message
-
         try:
-            async with asyncio.timeout(self.seconds):
-                await self.app(scope, limited_receive, answering_send)
+            async with asyncio.timeout(None if path == EVENTS else self.seconds):
+                await self.app(scope, _limited(scope, receive, self.gate), answering_send)
         except TimeoutError:
             if not answering:
                 late = answer(503, f"not done within {self.seconds:g} seconds")
@@ -200,5 +251,9 @@ class Guard:
                 await failed(scope, receive, answering_send)
         finally:
             seconds = round(time.perf_counter() - begun, 4)
-            log.info("request", method=method, path=path, status=status, seconds=seconds)
+            self.answered(_area(path), status, seconds)
+            done = {"method": method, "path": path, "status": status, "seconds": seconds}
+            if status == HTTPStatus.UNAUTHORIZED and scope["client"]:
+                done["client"] = scope["client"][0]  # whoever tries tokens can be shut out by it
+            log.info("request", **done)
             structlog.contextvars.unbind_contextvars("request_id")

@@ -5,16 +5,25 @@ Evidence is worked out elsewhere and handed in, so that this room needs no simul
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 
-from gsid_service.records import EVIDENCE, Entity, Fact, FactKey, FloatArray, Graph, Revert
+from gsid_service.records import (
+    EVIDENCE,
+    BoolArray,
+    Entity,
+    Fact,
+    FactKey,
+    FloatArray,
+    Graph,
+    Revert,
+)
 from gsid_service.schema import SCHEMA, Schema
 
 NOT_APPLICABLE = -1
 ENTITY, FACT = 0, 1
-Evidence = Mapping[FactKey, Sequence[int]]
 Reverts = Mapping[tuple[FactKey, str], Revert]
 
 
@@ -23,7 +32,7 @@ def assemble(
     facts: Iterable[Fact],
     intents: Iterable[Fact] = (),
     baseline: Iterable[Fact] | None = None,
-    evidence: Evidence | None = None,
+    evidence: FloatArray | None = None,
     reverts: Reverts | None = None,
     stale: Collection[FactKey] = (),
     exact: bool = False,
@@ -31,24 +40,25 @@ def assemble(
 ) -> Graph:
     """The graph of a network.
 
-    `evidence` has a row of counts for the facts of which anything is known, `reverts` what putting
-    an approved value back would do, for the values with which this was tried. `exact` says that
-    the baseline is the network as it once was, and not a copy that may be wrong.
+    `evidence` has a row of counts for each fact and intent, `reverts` what putting an approved
+    value back would do, for the values with which this was tried. `exact` says that the baseline
+    is the network as it once was, and not a copy that may be wrong.
     """
     nodes = tuple(chain(facts, intents))
     keys = tuple(FactKey(fact.predicate, fact.args) for fact in nodes)
     index = {entity.id: i for i, entity in enumerate(entities)}
+    row_of = {key: row for row, key in enumerate(keys)}
     features = _features(entities, nodes, schema)
     reference = None
     if baseline is not None:
-        reference = _reference(features, len(entities), keys, baseline, schema)
+        reference = _reference(features, len(entities), row_of, baseline, schema)
     return Graph(
         entities=tuple(index),
         facts=keys,
         features=features,
         reference=reference,
-        evidence=_evidence(keys, evidence or {}),
-        reverts=_reverts(keys, reverts or {}, schema),
+        evidence=np.zeros((len(keys), len(EVIDENCE))) if evidence is None else evidence,
+        reverts=_reverts(row_of, len(keys), reverts or {}, schema),
         edges=np.array(
             [
                 (len(entities) + i, index[arg], role)
@@ -57,9 +67,40 @@ def assemble(
             ],
             dtype=np.int64,
         ).reshape(-1, 3),
-        stale=np.array([key in stale for key in keys], dtype=np.bool_),
+        stale=_stale(keys, stale),
         exact=exact,
     )
+
+
+def renewed(
+    graph: Graph,
+    facts: Mapping[int, Fact],
+    evidence: FloatArray,
+    stale: Collection[FactKey],
+    schema: Schema = SCHEMA,
+) -> Graph:
+    """The graph of the same facts and intents once those in some rows have other values."""
+    features = graph.features.copy()
+    _fill_parameters(features[len(graph.entities) :], facts.items(), schema)
+    return replace(
+        graph,
+        features=features,
+        evidence=evidence,
+        stale=_stale(graph.facts, stale),
+    )
+
+
+def with_reverts(
+    graph: Graph, reverts: Reverts, row_of: Mapping[FactKey, int], schema: Schema = SCHEMA
+) -> Graph:
+    """The graph with what these reverts would do, and no others."""
+    return replace(graph, reverts=_reverts(row_of, len(graph.facts), reverts, schema))
+
+
+def _stale(keys: Sequence[FactKey], stale: Collection[FactKey]) -> BoolArray:
+    if not stale:
+        return np.zeros(len(keys), dtype=np.bool_)
+    return np.array([key in stale for key in keys], dtype=np.bool_)
 
 
 def _features(entities: Sequence[Entity], facts: Sequence[Fact], schema: Schema) -> FloatArray:
@@ -92,7 +133,7 @@ def _fill_parameters(rows: FloatArray, facts: Iterable[tuple[int, Fact]], schema
 def _reference(
     features: FloatArray,
     entities: int,
-    keys: Sequence[FactKey],
+    row_of: Mapping[FactKey, int],
     baseline: Iterable[Fact],
     schema: Schema,
 ) -> FloatArray:
@@ -100,22 +141,16 @@ def _reference(
     reference = features.copy()
     rows = reference[entities:]
     rows[:, [p.column for p in schema.parameters]] = NOT_APPLICABLE
-    row_of = {key: row for row, key in enumerate(keys)}
-    known = [(row_of[fact.key], fact) for fact in baseline if fact.key in row_of]
+    known = [(row, fact) for fact in baseline if (row := row_of.get(fact.key)) is not None]
     _fill_parameters(rows, known, schema)
     return reference
 
 
-def _evidence(keys: Sequence[FactKey], evidence: Evidence) -> FloatArray:
-    nothing = (0,) * len(EVIDENCE)
-    rows = [evidence.get(key, nothing) for key in keys]
-    return np.array(rows, dtype=np.float64).reshape(-1, len(EVIDENCE))
-
-
-def _reverts(keys: Sequence[FactKey], reverts: Reverts, schema: Schema) -> FloatArray:
-    table = np.zeros((len(keys), len(schema.monitored), 1 + len(Revert._fields)), dtype=np.float64)
+def _reverts(
+    row_of: Mapping[FactKey, int], rows: int, reverts: Reverts, schema: Schema
+) -> FloatArray:
+    table = np.zeros((rows, len(schema.monitored), 1 + len(Revert._fields)), dtype=np.float64)
     column = {parameter.name: i for i, parameter in enumerate(schema.monitored)}
-    row = {key: i for i, key in enumerate(keys)} if reverts else {}
     for (key, parameter), revert in reverts.items():
-        table[row[key], column[parameter]] = 1, *revert
+        table[row_of[key], column[parameter]] = 1, *revert
     return table

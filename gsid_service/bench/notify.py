@@ -18,6 +18,7 @@ import structlog
 
 from gsid_service.bench.figure import Figure
 from gsid_service.config import Notify, Receiver, Settings
+from gsid_service.jobs.embedded import Embedded
 from gsid_service.metrics import Metrics
 from gsid_service.notices import Group, Message, Outgoing, Sending
 from gsid_service.notifier import Notifier
@@ -68,10 +69,17 @@ def _notifier(port: int, receivers: int) -> Iterator[tuple[Notifier, Database, l
     settings = Settings(receivers=tuple(made), notify=Notify(give_up_seconds=3600))
     with tempfile.TemporaryDirectory() as folder:
         database = connect(f"sqlite:///{Path(folder) / 'bench.db'}", migrate=True)
-        notifier = Notifier(settings, database, Metrics(), _now, lambda _: None)
+        jobs = Embedded()
+        notifier = Notifier(settings, database, Metrics(), _now, jobs)
         yield notifier, database, names
-        notifier.stop()
+        jobs.stop()
+        notifier.close()
         database.close()
+
+
+def _start(notifier: Notifier) -> None:
+    notifier.prepare()
+    notifier.jobs.start(notifier.work(score=lambda _: None))
 
 
 def _fill(database: Database, names: list[str], count: int) -> None:
@@ -94,7 +102,7 @@ def _delivered(port: int, receivers: int, bare: float) -> Figure:
     with _notifier(port, receivers) as (notifier, database, names):
         _fill(database, names, MESSAGES)
         begun = time.perf_counter()
-        notifier.start()
+        _start(notifier)
         _wait_until(lambda: _pending(database) == 0, 300)
         rate = MESSAGES / (time.perf_counter() - begun)
     name = f"deliveries with {receivers} receiver{'s' * (receivers > 1)}"
@@ -119,7 +127,7 @@ def _memory() -> Figure:
         with _notifier(_free_port(), 1) as (notifier, database, names):
             for _ in range(0, count, FEW):
                 _fill(database, names, FEW)
-            notifier.start()
+            _start(notifier)
             time.sleep(RUN_SECONDS)
             if _pending(database) != count:
                 raise RuntimeError("a message is gone that nobody took")

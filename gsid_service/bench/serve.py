@@ -2,22 +2,18 @@
 
 import asyncio
 import json
-import os
-import socket
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
 
 from gsid_service.bench.figure import Figure
+from gsid_service.bench.server import MODEL, ask, memory, running, wait_until
 from gsid_service.evaluate import settings
 from gsid_service.evaluate.splits import SPLITS
 from gsid_service.ingest.wire import dump_fact, dump_snapshot
@@ -29,7 +25,6 @@ from gsid_service.simulate.faults import with_values
 from gsid_service.simulate.forwarding import Forwarding, forward, moved
 from gsid_service.simulate.plane import build
 
-MODEL = Path("models/gsid-1")
 ROUTERS_WANTED = 23
 SENDERS, PACED_SENDERS = 8, 4
 SECONDS = 10.0
@@ -38,7 +33,6 @@ ALERTS = 20
 MINUTE, HOUR = 60, 3600  # snapshots, at one a second
 ALLOWED_ACK, ALLOWED_ALERT, WANTED_RATE = 0.05, 1.0, 300
 ALWAYS_COMPARE_MED = "always_compare_med"
-JSON = {"Content-Type": "application/json"}
 POST = (
     b"POST /ingest HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     b"Content-Length: %d\r\n\r\n"
@@ -49,11 +43,11 @@ Post = Callable[[], Awaitable[None]]
 def measure() -> Iterator[Figure]:
     """Acknowledgements a second, their 99th percentile, POST to alert, and memory."""
     case = _case()
-    with tempfile.TemporaryDirectory() as folder, _server(Path(folder)) as (port, process):
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as (port, process):
         yield _acknowledged(port, case)
         yield _paced(port, case)
         yield _to_alert(port, case)
-    with tempfile.TemporaryDirectory() as folder, _server(Path(folder)) as (port, process):
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as (port, process):
         yield _memory(port, case, process.pid)
 
 
@@ -61,51 +55,6 @@ def _case() -> Case:
     names = {kind.name for kind in ROUTERS}
     cases = (SPLITS["standard"].case("bench", index) for index in range(1000))
     return next(c for c in cases if sum(e.kind in names for e in c.entities) == ROUTERS_WANTED)
-
-
-@contextmanager
-def _server(folder: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    environment = {
-        **os.environ,
-        "GSID_DATABASE_URL": f"sqlite:///{folder / 'bench.db'}",
-        "GSID_MODEL_FOLDER": str(MODEL.absolute()),
-        "GSID_LOG_LEVEL": "warning",
-    }
-    command = [sys.executable, "-m", "gsid_service", "serve", "--port", str(port)]
-    process = subprocess.Popen(command, env=environment)  # noqa: S603 (our own program)
-    try:
-        _wait_until(lambda: _is_ready(port), 60, "the server is not ready")
-        yield port, process
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def _is_ready(port: int) -> bool:
-    try:
-        return _ask(HTTPConnection("127.0.0.1", port, timeout=5), "GET", "/-/ready")[0] == 200
-    except OSError:
-        return False
-
-
-def _wait_until(is_true: Callable[[], bool], seconds: float, problem: str) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_true():
-        if time.monotonic() > deadline:
-            raise TimeoutError(problem)
-        time.sleep(0.005)
-
-
-def _ask(
-    connection: HTTPConnection, method: str, path: str, body: bytes | None = None
-) -> tuple[int, Any]:
-    connection.request(method, path, body, JSON if body else {})
-    answer = connection.getresponse()
-    content = answer.read()
-    return answer.status, json.loads(content) if content.startswith((b"{", b"[")) else None
 
 
 class _Sender:
@@ -127,7 +76,7 @@ class _Sender:
         return ((body or self.body) % self.sequence).encode()
 
     def send(self, body: str | None = None) -> str:
-        status, answer = _ask(self.connection, "POST", "/ingest", self.next_body(body))
+        status, answer = ask(self.connection, "POST", "/ingest", self.next_body(body))
         if status != 202:
             raise RuntimeError(f"the server answered {status}: {answer}")
         return str(answer["snapshot_id"])
@@ -151,12 +100,12 @@ class _Sender:
             ("PATCH", about, {ALWAYS_COMPARE_MED: True}),
             ("PUT", f"{about}/intents", wanted),
         ):
-            status, answer = _ask(self.connection, method, path, json.dumps(body).encode())
+            status, answer = ask(self.connection, method, path, json.dumps(body).encode())
             if status != 200:
                 raise RuntimeError(f"the server answered {status}: {answer}")
 
     def scored(self) -> str | None:
-        _, found = _ask(self.connection, "GET", f"/api/v1/networks/{self.network}")
+        _, found = ask(self.connection, "GET", f"/api/v1/networks/{self.network}")
         return None if found is None else found.get("scored_snapshot")
 
 
@@ -229,21 +178,21 @@ def _to_alert(port: int, case: Case) -> Figure:
     """From POST to an alert that `GET /alerts` shows; the value is wrong and right in turns."""
     sender = _Sender(port, case, "as65200")
     snapshot = sender.send()
-    _wait_until(lambda: sender.scored() == snapshot, 30, "the first snapshot is not scored")
+    wait_until(lambda: sender.scored() == snapshot, 30, "the first snapshot is not scored")
     sender.state_intents()
     faulty, waits = sender.faulty(), []
     path = f"/api/v1/alerts?network={sender.network}&status=firing"
 
     def firing() -> bool:
-        return bool(_ask(sender.connection, "GET", path)[1]["items"])
+        return bool(ask(sender.connection, "GET", path)[1]["items"])
 
     for _ in range(ALERTS):
         begun = time.perf_counter()
         sender.send(faulty)
-        _wait_until(firing, 30, "no alert")
+        wait_until(firing, 30, "no alert")
         waits.append(time.perf_counter() - begun)
         sender.send()
-        _wait_until(lambda: not firing(), 30, "the alert does not resolve")
+        wait_until(lambda: not firing(), 30, "the alert does not resolve")
     middle = statistics.median(waits)
     bare = _forward_seconds(case)
     return Figure("from POST to alert, median", middle, "s", f"model {bare:.4f} s", bare / middle)
@@ -264,21 +213,16 @@ def _forward_seconds(case: Case) -> float:
 
 
 def _memory(port: int, case: Case, pid: int) -> Figure:
-    """Resident memory after a minute's worth of snapshots, and after an hour's."""
+    """Memory of all processes after a minute's worth of snapshots, and after an hour's."""
     sender = _Sender(port, case, "as65300")
-    resident = []
+    found = []
     for goal in (MINUTE, HOUR):
         snapshot = ""
         while sender.sequence < goal:
             snapshot = sender.send()
-        _wait_until(lambda s=snapshot: sender.scored() == s, 60, "not scored")  # type: ignore[misc]
-        resident.append(_resident(pid))
-    after_minute, after_hour = resident
+        wait_until(lambda s=snapshot: sender.scored() == s, 60, "not scored")  # type: ignore[misc]
+        found.append(memory(pid))
+    after_minute, after_hour = found
     against = f"{after_minute / 1e6:.0f} MB after {MINUTE} snapshots"
-    name = f"memory after {HOUR} snapshots"
+    name = f"memory of all processes after {HOUR} snapshots"
     return Figure(name, after_hour / 1e6, "MB", against, after_minute / after_hour)
-
-
-def _resident(pid: int) -> int:
-    fields = Path(f"/proc/{pid}/statm").read_text().split()
-    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")

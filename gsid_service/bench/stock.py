@@ -20,7 +20,7 @@ class StockIDA(nn.Module):
     def __init__(self, layer: IDA) -> None:
         super().__init__()
         roles, width, _ = layer.transform.shape
-        heads = layer.head.shape[1]
+        heads = len(layer.head)
         self.down = nn.ModuleList(GATv2Conv(width, width // heads, heads) for _ in range(roles))
         self.up = nn.ModuleList(GATv2Conv(width, width // heads, heads) for _ in range(roles))
         for role in range(roles):
@@ -46,6 +46,10 @@ class StockIDA(nn.Module):
         for role, direction, ends, has_edge in self.types:
             out = out + has_edge * getattr(self, direction)[role](h, ends)
         return out
+
+    def kept(self, h: Tensor, batch: Batch) -> Tensor:
+        out: Tensor = self(h, batch)
+        return out[batch.kept]
 
     def read(self, h: Tensor, batch: Batch) -> Tensor:
         out: Tensor = self(h, batch)

@@ -15,7 +15,8 @@ from gsid_service.simulate.faults import Slot
 from gsid_service.simulate.forwarding import Forwarding, forward
 from gsid_service.simulate.intents import Amounts
 from gsid_service.simulate.plane import build
-from gsid_service.simulate.reverts import Bench, Value, changed
+from gsid_service.simulate.reverts import Bench, changed
+from gsid_service.simulate.revise import Value
 from gsid_service.verify.proof import prove
 from gsid_service.verify.repair import Suspect, search
 
@@ -80,9 +81,11 @@ def _anew(network: Changed, value: Value) -> Forwarding:
 
 def _compare(network: Changed, observed: Forwarding, value: Value) -> None:
     """A time counts only where both lead to the same next hops."""
-    trial = Bench(observed, network.facts).attempt(value)
-    hops = _anew(network, value).next_hop
-    if trial is None or not np.array_equal(trial.revised.state.next_hop, hops):
+    bench = Bench(observed, network.facts)
+    trial = bench.attempt(value)
+    everything = range(len(observed.plane.networks))
+    hops = _anew(network, value).hops(everything)
+    if trial is None or not np.array_equal(bench.state_of(trial).hops(everything), hops):
         raise RuntimeError(f"the state with {value} differs when it is computed anew")
 
 

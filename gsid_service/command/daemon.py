@@ -1,19 +1,24 @@
-"""Commands on the machine of the service: serve, migrate, token."""
+"""Commands on the machine of the service: serve, migrate, backup, restore, token."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from sqlalchemy.exc import IntegrityError
 
 from gsid_service import config
+from gsid_service.command import settings_page
 from gsid_service.config import BadSettings, Settings
-from gsid_service.store import tokens
-from gsid_service.store.database import BadDatabase, Database, connect
 from gsid_service.terminal import OUT, AsJson, print_json, print_rows, refuse, say
+
+if TYPE_CHECKING:
+    from gsid_service.store.database import Database
+
+# The store is imported where it is used: a collector, which has none, starts faster and smaller.
 
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", "-c", help="A TOML file with settings.")
@@ -25,6 +30,9 @@ def serve(
     config_file: ConfigFile = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one.")] = None,
+    role: Annotated[
+        str | None, typer.Option(help="api, scorer, notifier or all; see docs/scaling.md.")
+    ] = None,
     insecure: Annotated[
         bool | None, typer.Option("--insecure", help="Off loopback without tokens or TLS.")
     ] = None,
@@ -33,35 +41,48 @@ def serve(
     ] = False,
 ) -> None:
     """Run the service."""
-    flags = {"server.host": host, "server.port": port, "server.insecure": insecure}
+    flags = {
+        "server.host": host,
+        "server.port": port,
+        "server.role": role,
+        "server.insecure": insecure,
+    }
     found = _settings(config_file, flags)
     from gsid_service.serve import Refused, check
     from gsid_service.serve import serve as run
-
-    if check_config:
-        try:
-            check(found)
-        except BadSettings as error:
-            refuse(str(error))
-        shown = found.model_dump(mode="json")
-        shown["database"]["url"] = Database(found.database.url).shown
-        for receiver in shown["receivers"]:
-            receiver.pop("url")  # which may hold a token
-        print_json(shown)
-        return
+    from gsid_service.store.database import BadDatabase
 
     def read_again() -> Settings:
         return config.load(config_file, os.environ, flags)
 
     try:
-        run(found, read_again, version("gsid-service"))
+        if check_config:
+            check(found)
+            print_json(_shown(found))
+        else:
+            run(found, read_again, version("gsid-service"))
     except (BadSettings, BadDatabase, Refused) as error:
         refuse(str(error))
 
 
-def settings() -> None:
+def _shown(found: Settings) -> dict[str, Any]:
+    """Settings without what is secret in them."""
+    from gsid_service.store.database import Database
+
+    shown = found.model_dump(mode="json")
+    shown["database"]["url"] = Database(found.database.url).shown
+    for receiver in shown["receivers"]:
+        receiver.pop("url")  # which may hold a token
+    return shown
+
+
+def settings(
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="A page about them in place of a file.")
+    ] = False,
+) -> None:
     """Print a settings file with every setting at its default."""
-    typer.echo(config.sample(), nl=False)
+    typer.echo(settings_page.page() if markdown else config.sample(), nl=False)
 
 
 def migrate(config_file: ConfigFile = None) -> None:
@@ -71,6 +92,53 @@ def migrate(config_file: ConfigFile = None) -> None:
     database.close()
 
 
+def backup(
+    file: Annotated[Path, typer.Argument(help="Where to write it; must not be there yet.")],
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a backup of the database, whether the service runs or not."""
+    from gsid_service.store import backup as store_backup
+
+    database = _database(config_file, migrate=False)
+    with _refusing(database):
+        counts = store_backup.backup(database, file)
+    say(f"{file} has all of {database.shown}")
+    print_rows([{"table": name, "rows": count} for name, count in counts.items()], as_json)
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A backup.")],
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fill an empty database, of either kind, with what is in a backup."""
+    from gsid_service.store import backup as store_backup
+
+    database = _database(config_file, migrate=True)
+    with _refusing(database):
+        counts = store_backup.restore(file, database)
+    say(f"{database.shown} has all of {file}")
+    print_rows([{"table": name, "rows": count} for name, count in counts.items()], as_json)
+
+
+@contextmanager
+def _refusing(database: "Database") -> Iterator[None]:
+    """Work with a database, and end with one line where it cannot be done."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from gsid_service.store.database import BadDatabase
+
+    try:
+        yield
+    except BadDatabase as error:
+        refuse(str(error))
+    except SQLAlchemyError as error:
+        refuse(f"{database.shown}: {getattr(error, 'orig', None) or error}")
+    finally:
+        database.close()
+
+
 @token.command("create")
 def create_token(
     name: Annotated[str, typer.Argument(help="Whom it is for; appears in the audit trail.")],
@@ -78,24 +146,51 @@ def create_token(
     network: Annotated[
         list[str] | None, typer.Option(help="Only for this network; may be repeated.")
     ] = None,
+    secret_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="Take the secret in this file, in place of the one that a token of that name has."
+        ),
+    ] = None,
     config_file: ConfigFile = None,
 ) -> None:
     """Make a token and print it, once: only a digest is kept."""
+    from sqlalchemy.exc import IntegrityError
+
+    from gsid_service.store import tokens
+
     if role not in tokens.ROLES:
         refuse(f"--role: {role!r} is none of {', '.join(tokens.ROLES)}")
     if not name or len(name) > 200 or not name.isprintable():
         refuse("NAME: 1 to 200 printable characters")
+    given = None if secret_file is None else _secret(secret_file)
     database = _database(config_file)
     try:
         with database.write() as connection:
-            secret = tokens.create(connection, name, role, network or (), datetime.now(UTC))
+            if given is not None:
+                tokens.revoke(connection, name)
+            secret = tokens.create(connection, name, role, network or (), datetime.now(UTC), given)
     except IntegrityError:
-        refuse(f"NAME: there is a token {name!r} already; revoke it first")
+        refuse(
+            f"NAME: there is a token {name!r} already; revoke it first"
+            if given is None
+            else f"--secret-file: the secret in {secret_file} is another token's"
+        )
     finally:
         database.close()
     where = database.engine.url.render_as_string(hide_password=True)
     say(f"{name} may {role} at a service whose database is {where}")
-    OUT.print(secret, soft_wrap=True)
+    if given is None:
+        OUT.print(secret, soft_wrap=True)
+
+
+def _secret(file: Path) -> str:
+    from gsid_service.store import tokens
+
+    found = file.read_text().strip()
+    if len(found) < tokens.SHORTEST:
+        refuse(f"--secret-file: {file} has less than {tokens.SHORTEST} characters")
+    return found
 
 
 @token.command("list")
@@ -104,6 +199,8 @@ def list_tokens(
     as_json: AsJson = False,
 ) -> None:
     """Show the tokens there are, without their secrets."""
+    from gsid_service.store import tokens
+
     database = _database(config_file)
     with database.read() as connection:
         found = tokens.every(connection)
@@ -124,6 +221,8 @@ def revoke_token(
     name: Annotated[str, typer.Argument(help="Its name.")], config_file: ConfigFile = None
 ) -> None:
     """Make a token useless, at once."""
+    from gsid_service.store import tokens
+
     database = _database(config_file)
     with database.write() as connection:
         gone = tokens.revoke(connection, name)
@@ -140,9 +239,12 @@ def _settings(file: Path | None, flags: dict[str, Any] | None = None) -> Setting
         refuse(str(error))
 
 
-def _database(file: Path | None, migrate: bool | None = None) -> Database:
+def _database(file: Path | None, migrate: bool | None = None) -> "Database":
+    from gsid_service.store.database import BadDatabase, connect
+
     found = _settings(file).database
     try:
-        return connect(found.url, found.migrate if migrate is None else migrate)
+        wanted = found.migrate if migrate is None else migrate
+        return connect(found.url, wanted, found.password_file)
     except BadDatabase as error:
         refuse(str(error))

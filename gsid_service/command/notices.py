@@ -1,14 +1,26 @@
 """Commands about who is told: receivers, deliveries, silences, maintenance windows."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from getpass import getuser
 from typing import Annotated, Any
 
 import typer
 
-from gsid_service.command.client import API, LOCAL, Secret, Url, _all, _ask, _segment, _tell
-from gsid_service.terminal import AsJson, print_json, print_rows, refuse
+from gsid_service.command.asking import (
+    API,
+    LOCAL,
+    Secret,
+    Url,
+    ask,
+    ask_all,
+    columns,
+    lasting,
+    segment,
+    show,
+    tell,
+)
+from gsid_service.terminal import AsJson, print_rows, refuse
 
 receivers = typer.Typer(help="Who is told of alerts.", no_args_is_help=True)
 deliveries = typer.Typer(help="Messages to receivers.", no_args_is_help=True)
@@ -17,7 +29,6 @@ maintenance = typer.Typer(help="When work is done, and alerts are quiet.", no_ar
 
 FAILED = 1
 MATCHER = re.compile(r"(\w+)(!=|!~|=|~)(.*)", re.DOTALL)
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 Comment = Annotated[str, typer.Option(help="Why.")]
 For = Annotated[str | None, typer.Option("--for", help="How long, as in 90m, 2h or 3d.")]
 From = Annotated[str | None, typer.Option("--from", help="When it begins; now.")]
@@ -27,7 +38,7 @@ Until = Annotated[str | None, typer.Option("--until", help="When it ends, as 202
 @receivers.command("list")
 def list_receivers(url: Url = LOCAL, token: Secret = None, as_json: AsJson = False) -> None:
     """Show the receivers, and how it goes with each."""
-    print_rows(_all(url, token, f"{API}/receivers"), as_json)
+    print_rows(ask_all(url, token, f"{API}/receivers"), as_json)
 
 
 @receivers.command("test")
@@ -38,10 +49,8 @@ def send_test(
     as_json: AsJson = False,
 ) -> None:
     """Send a test message and report the answer; exit code 1 where it did not arrive."""
-    done = _ask(url, token, "POST", f"{API}/receivers/{_segment(name)}/test")
-    _tell(
-        done, f"{name} {'answered' if done['delivered'] else 'failed'}: {done['answer']}", as_json
-    )
+    done = ask(url, token, "POST", f"{API}/receivers/{segment(name)}/test")
+    tell(done, f"{name} {'answered' if done['delivered'] else 'failed'}: {done['answer']}", as_json)
     if not done["delivered"]:
         raise typer.Exit(FAILED)
 
@@ -54,8 +63,8 @@ def enable_receiver(
     as_json: AsJson = False,
 ) -> None:
     """Use a receiver again that answered 410."""
-    done = _ask(url, token, "POST", f"{API}/receivers/{_segment(name)}/enable")
-    _tell(done, f"{name} is enabled; {done['dead']} dead letters can be replayed", as_json)
+    done = ask(url, token, "POST", f"{API}/receivers/{segment(name)}/enable")
+    tell(done, f"{name} is enabled; {done['dead']} dead letters can be replayed", as_json)
 
 
 @deliveries.command("list")
@@ -67,11 +76,9 @@ def list_deliveries(
     as_json: AsJson = False,
 ) -> None:
     """Show messages, the newest first."""
-    found = _all(url, token, f"{API}/deliveries", _given(status=status, receiver=receiver))
-    if not as_json:
-        shown = ("id", "receiver", "network", "kind", "status", "attempts", "created_at", "answer")
-        found = [{name: row[name] for name in shown} for row in found]
-    print_rows(found, as_json)
+    found = ask_all(url, token, f"{API}/deliveries", _given(status=status, receiver=receiver))
+    shown = ("id", "receiver", "network", "kind", "status", "attempts", "created_at", "answer")
+    show(found, as_json, columns(*shown))
 
 
 @deliveries.command("replay")
@@ -88,11 +95,9 @@ def replay(
         refuse("IDS: name some, or say --all")
     if everything:
         wanted = _given(status="dead", receiver=receiver)
-        ids = [row["id"] for row in _all(url, token, f"{API}/deliveries", wanted)]
-    done = [
-        _ask(url, token, "POST", f"{API}/deliveries/{_segment(one)}/replay") for one in ids or ()
-    ]
-    _tell(done, f"{len(done)} to be tried again", as_json)
+        ids = [row["id"] for row in ask_all(url, token, f"{API}/deliveries", wanted)]
+    done = [ask(url, token, "POST", f"{API}/deliveries/{segment(one)}/replay") for one in ids or ()]
+    tell(done, f"{len(done)} to be tried again", as_json)
 
 
 @silences.command("list")
@@ -103,22 +108,20 @@ def list_silences(
     as_json: AsJson = False,
 ) -> None:
     """Show the silences, the newest first."""
-    found = _all(url, token, f"{API}/silences", {"expired": everything})
-    if as_json:
-        print_json(found)
-        return
-    rows = [
-        {
-            "id": s["id"],
-            "status": s["status"],
-            "matchers": " ".join(f"{m['name']}{m['operator']}{m['value']}" for m in s["matchers"]),
-            "ends": s["ends_at"],
-            "author": s["author"],
-            "comment": s["comment"],
-        }
-        for s in found
-    ]
-    print_rows(rows, as_json=False)
+    found = ask_all(url, token, f"{API}/silences", {"expired": everything})
+    show(found, as_json, _silence_row)
+
+
+def _silence_row(silence: dict[str, Any]) -> dict[str, Any]:
+    matchers = (f"{m['name']}{m['operator']}{m['value']}" for m in silence["matchers"])
+    return {
+        "id": silence["id"],
+        "status": silence["status"],
+        "matchers": " ".join(matchers),
+        "ends": silence["ends_at"],
+        "author": silence["author"],
+        "comment": silence["comment"],
+    }
 
 
 @silences.command("add")
@@ -149,8 +152,8 @@ def add_silence(
         "ends_at": ends_at,
         "confirm": yes,
     }
-    done = _ask(url, token, "POST", f"{API}/silences", json=body)
-    _tell(done, f"{done['id']} is {done['status']} until {done['ends_at']}", as_json)
+    done = ask(url, token, "POST", f"{API}/silences", json=body)
+    tell(done, f"{done['id']} is {done['status']} until {done['ends_at']}", as_json)
 
 
 @silences.command("end")
@@ -161,8 +164,8 @@ def end_silence(
     as_json: AsJson = False,
 ) -> None:
     """End a silence now."""
-    done = _ask(url, token, "DELETE", f"{API}/silences/{_segment(silence)}")
-    _tell(done, f"{silence} is over", as_json)
+    done = ask(url, token, "DELETE", f"{API}/silences/{segment(silence)}")
+    tell(done, f"{silence} is over", as_json)
 
 
 @maintenance.command("list")
@@ -173,11 +176,10 @@ def list_windows(
     as_json: AsJson = False,
 ) -> None:
     """Show the maintenance windows, the newest first."""
-    found = _all(url, token, f"{API}/maintenance", {"cancelled": everything})
-    if not as_json:
-        shown = ("id", "mode", "network", "entity", "parameter", "open_until", "next_start")
-        found = [{n: row[n] for n in (*shown, "rule", "author", "comment")} for row in found]
-    print_rows(found, as_json)
+    found = ask_all(url, token, f"{API}/maintenance", {"cancelled": everything})
+    shown = ("id", "mode", "network", "entity", "parameter", "open_until", "next_start", "rule")
+    over = ("cancelled_at",) if everything else ()
+    show(found, as_json, columns(*shown, *over, "author", "comment"))
 
 
 @maintenance.command("add")
@@ -208,13 +210,10 @@ def add_window(
         "ends_at": ends_at,
         "timezone": timezone,
     }
-    done = _ask(url, token, "POST", f"{API}/maintenance", json=body)
-    when = (
-        f"open until {done['open_until']}"
-        if done["open_until"]
-        else (f"open from {done['next_start']}")
-    )
-    _tell(done, f"{done['id']} is {when}", as_json)
+    done = ask(url, token, "POST", f"{API}/maintenance", json=body)
+    until, start = done["open_until"], done["next_start"]
+    when = f"open until {until}" if until else f"open from {start}" if start else "over already"
+    tell(done, f"{done['id']} is {when}", as_json)
 
 
 @maintenance.command("cancel")
@@ -225,8 +224,8 @@ def cancel_window(
     as_json: AsJson = False,
 ) -> None:
     """Cancel a maintenance window, also one that is open."""
-    done = _ask(url, token, "DELETE", f"{API}/maintenance/{_segment(window)}")
-    _tell(done, f"{window} is cancelled", as_json)
+    done = ask(url, token, "DELETE", f"{API}/maintenance/{segment(window)}")
+    tell(done, f"{window} is cancelled", as_json)
 
 
 def _given(**wanted: str | None) -> dict[str, Any]:
@@ -246,7 +245,7 @@ def _span(begin: str | None, duration: str | None, until: str | None) -> tuple[s
     if (duration is None) == (until is None):
         refuse("--for: say either --for or --until")
     starts = datetime.now(UTC) if begin is None else _time("--from", begin)
-    ends = starts + _duration(duration) if duration else _time("--until", until or "")
+    ends = starts + lasting(duration) if duration else _time("--until", until or "")
     return starts.isoformat(), ends.isoformat()
 
 
@@ -256,10 +255,3 @@ def _time(option: str, text: str) -> datetime:
     except ValueError:
         refuse(f"{option}: {text!r} is not a time, as in 2026-11-16T06:00Z")
     return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def _duration(text: str) -> timedelta:
-    number, unit = text[:-1], text[-1:]
-    if unit not in UNITS or not number.isdecimal() or len(number) > 6:
-        refuse(f"--for: {text!r} is not a time, as in 90m, 2h or 3d")
-    return timedelta(seconds=int(number) * UNITS[unit])

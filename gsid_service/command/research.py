@@ -38,8 +38,9 @@ def train(
     """Train a model, or go on with a run that was stopped."""
     from dataclasses import replace
 
-    from gsid_service.score.scorer import save, use_cores
-    from gsid_service.train.calibrating import calibrate
+    from gsid_service import drift
+    from gsid_service.score.scorer import Scorer, save, use_cores
+    from gsid_service.train.calibrating import calibrate, spread
     from gsid_service.train.plans import PLANS
     from gsid_service.train.training import train as run
 
@@ -55,7 +56,12 @@ def train(
         refuse(f"--out: {error}")
     say("calibrating")
     name = MODEL.name if plan == "shipped" else plan
-    save(out / "model", name, model, calibrate(model), {"trained": {"plan": plan, "seed": seed}})
+    calibration = calibrate(model)
+    notes = {
+        "trained": {"plan": plan, "seed": seed},
+        drift.KEY: spread(Scorer(name, model, calibration)),
+    }
+    save(out / "model", name, model, calibration, notes)
     say(f"the model is in {out / 'model'}")
 
 
@@ -92,6 +98,10 @@ def evaluate(
         Path | None,
         typer.Option(help="Draw F1 by rate, data set and parameter into this .svg or .png."),
     ] = None,
+    pages: Annotated[
+        bool,
+        typer.Option("--pages", help="Of methods with the verifier, what the service would page."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure detectors on the frozen test networks, which training never sees."""
@@ -107,6 +117,8 @@ def evaluate(
         if setting == [OPERATIONS]:
             refuse("--plot: operations cases have no rate to draw against")
         _plots()
+    if pages and setting != [OPERATIONS]:
+        refuse(f"--pages: needs --setting {OPERATIONS}, and that alone")
     for option, given, known in (
         ("--setting", setting, SETTINGS),
         ("--split", split, tuple(DATA_SETS)),
@@ -118,6 +130,9 @@ def evaluate(
     if not all(seed.strip().isdecimal() for seed in seeds.split(",")):
         refuse(f"--seeds: {seeds!r} is not a list of whole numbers")
     detectors = _detectors(methods, model)
+    if pages:
+        print_rows(_pages(split, detectors), as_json)
+        return
     runs = [
         (wanted, name, share, int(seed))
         for wanted in setting
@@ -147,8 +162,24 @@ def evaluate(
     print_rows(table, as_json=False)
 
 
+def _pages(split: list[str], detectors: "dict[str, Detector]") -> list[dict[str, Any]]:
+    from gsid_service.evaluate.pages import pages
+    from gsid_service.evaluate.splits import SPLITS, TEST, load
+    from gsid_service.evaluate.verified import Verified
+
+    proving = {name: d.detector for name, d in detectors.items() if isinstance(d, Verified)}
+    if not proving:
+        refuse("--pages: none of the methods has the verifier")
+    runs = [(name, method) for name in split for method in proving]
+    return [
+        {"split": name, "method": method}
+        | pages(load(SPLITS[f"operations-{name}"], TEST), proving[method]).document()
+        for name, method in track(runs, "diagnosing", console=ERR, disable=not ERR.is_terminal)
+    ]
+
+
 def _detectors(methods: str, model: Path) -> "dict[str, Detector]":
-    from gsid_service.evaluate.verified import verified, verifier
+    from gsid_service.evaluate.verified import Verified, verifier
     from gsid_service.score.rivals import diff, sibling
     from gsid_service.score.scorer import BadModel, load, use_cores
 
@@ -162,7 +193,7 @@ def _detectors(methods: str, model: Path) -> "dict[str, Detector]":
                 known[plain] = load(model if plain == "gsid" else Path(plain))
             except BadModel as error:
                 refuse(f"--methods: {error}")
-        found[name] = known[plain] if plain == name else verified(known[plain])
+        found[name] = known[plain] if plain == name else Verified(known[plain])
     return found
 
 
@@ -238,18 +269,45 @@ def bench_serve(as_json: AsJson = False) -> None:
     _bench("serve", as_json)
 
 
+@bench.command("large")
+def bench_large(
+    facts: Annotated[int, typer.Option(min=100, help="About how many facts.")] = 100_000,
+    as_json: AsJson = False,
+) -> None:
+    """One large network: scored first, after one value changed, and anew; and memory."""
+    _bench("large", as_json, facts=facts)
+
+
 @bench.command("notify")
 def bench_notify(as_json: AsJson = False) -> None:
     """Deliveries a second with 1, 10 and 50 receivers, and memory with 100,000 pending."""
     _bench("notify", as_json)
 
 
-def _bench(name: str, as_json: bool) -> None:
+@bench.command("cluster")
+def bench_cluster(as_json: AsJson = False) -> None:
+    """Snapshots scored a second by 1 to 3 scorers on PostgreSQL, and as networks grow."""
+    _bench("cluster", as_json)
+
+
+@bench.command("collect")
+def bench_collect(as_json: AsJson = False) -> None:
+    """A collector's start-up and memory."""
+    _bench("collect", as_json)
+
+
+@bench.command("classes")
+def bench_classes(as_json: AsJson = False) -> None:
+    """A collector's classes of prefixes: 1,000,000 of them at 4 gateways."""
+    _bench("classes", as_json)
+
+
+def _bench(name: str, as_json: bool, **options: Any) -> None:
     from importlib import import_module
 
     try:
         measure = import_module(f"gsid_service.bench.{name}").measure
     except ModuleNotFoundError as missing:
         refuse(f"gsid bench needs {missing.name}, which comes with gsid-service[dev]")
-    figures = track(measure(), "measuring", 4, console=ERR, disable=not ERR.is_terminal)
+    figures = track(measure(**options), "measuring", 4, console=ERR, disable=not ERR.is_terminal)
     print_rows([figure._asdict() for figure in figures], as_json)

@@ -5,11 +5,12 @@ the service does.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gsid_service.diagnose import Limits, Observation, Reference, diagnose
+from gsid_service.diagnose import Limits, diagnose
+from gsid_service.known import Observation, Reference
 from gsid_service.records import Entity, Fact, Graph, Intents, Scores, Severity
 from gsid_service.schema import SCHEMA, Group
 from gsid_service.score.rivals import diff
@@ -19,14 +20,18 @@ UNDECIDED = 0.3  # of a value that changed, before its revert is tried
 NO_HURRY = Limits(seconds=60.0)
 
 
-def verified(detector: Detector, limits: Limits = NO_HURRY) -> Detector:
+@dataclass(frozen=True)
+class Verified:
     """A detector whose scores are the prior of the search for reverts."""
 
-    def judge(graph: Graph) -> Scores:
-        scores = detector(graph)
+    detector: Detector
+    limits: Limits = NO_HURRY
+
+    def __call__(self, graph: Graph) -> Scores:
+        scores = self.detector(graph)
         if graph.reference is None:
             return scores
-        found = diagnose(read(graph), lambda _: scores, limits)
+        found = diagnose(read(graph), lambda _: scores, self.limits)
         rows = {key: row for row, key in enumerate(scores.facts)}
         columns = {name: column for column, name in enumerate(scores.parameters)}
         probability = np.full_like(scores.probability, np.nan)
@@ -39,20 +44,14 @@ def verified(detector: Detector, limits: Limits = NO_HURRY) -> Detector:
         method = f"{scores.method}+verifier"
         return replace(scores, method=method, probability=probability, harmful=harmful)
 
-    return judge
-
-
-def verifier(graph: Graph) -> Scores:
-    """The search for reverts alone: every change is as suspicious as the next."""
-    return replace(_judge_changes(graph), method="verifier")
-
 
 def _undecided(graph: Graph) -> Scores:
+    """Every change is as suspicious as the next: the search for reverts alone decides."""
     changed = diff(graph)
-    return replace(changed, probability=UNDECIDED * changed.probability)
+    return replace(changed, method="undecided", probability=UNDECIDED * changed.probability)
 
 
-_judge_changes = verified(_undecided)
+verifier = Verified(_undecided)
 
 
 def read(graph: Graph) -> Observation:

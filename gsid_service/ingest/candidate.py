@@ -20,11 +20,10 @@ from gsid_service.ingest.wire import (
     Wire,
     WireFactKey,
     WireSnapshot,
+    invalid,
     not_a_value,
-    not_json,
     number_of,
     parse_snapshot,
-    problem_of,
     read_snapshot,
     unknown,
 )
@@ -51,7 +50,7 @@ class WireValue(Wire):
 
 Values = Annotated[
     list[WireValue],
-    Field(min_length=1, max_length=VALUES_AT_MOST, examples=[[EXAMPLE]]),
+    Field(min_length=1, max_length=VALUES_AT_MOST, fail_fast=True, examples=[[EXAMPLE]]),
 ]
 
 
@@ -127,10 +126,7 @@ def _parsed(model: type[Model], document: bytes) -> Model:
     try:
         return model.model_validate_json(document)
     except ValidationError as error:
-        details = error.errors(include_url=False)
-        if details[0]["type"] == "json_invalid":
-            raise not_json(details[0]) from None
-        raise InvalidSnapshot(problem_of(detail) for detail in details) from None
+        raise invalid(error) from None
 
 
 def read_values(

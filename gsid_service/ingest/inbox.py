@@ -1,11 +1,13 @@
 """The inbox: snapshots wait here, bounded in number, and are stored many at a time.
 
 A receipt is given only after the transaction is durable. Storing many in one transaction means that
-one wait for the disk serves them all.
+one wait for the disk serves them all; where several came at once, the next ones get a moment to
+gather.
 """
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
@@ -13,6 +15,7 @@ from typing import NamedTuple
 from gsid_service.store.snapshots import Incoming, Receipt
 
 AT_ONCE = 64
+GATHER_SECONDS = 0.004  # about as long as the disk takes
 STOP_SECONDS = 10.0
 
 Keep = Callable[[Sequence[Incoming]], list[Receipt]]
@@ -66,18 +69,24 @@ class Inbox:
         return waiting.receipt
 
     def _run(self) -> None:
-        ending = False
-        while not ending:
-            batch = [self._queue.get()]
-            while len(batch) < AT_ONCE:
-                try:
-                    batch.append(self._queue.get_nowait())
-                except queue.Empty:
-                    break
-            ending = None in batch
+        batch: list[_Waiting | None] = []
+        while None not in batch:
+            batch = self._next(several=len(batch) > 1)
             self.taken += len(batch)
             # Whoever gave up waiting was promised nothing.
             self._store([w for w in batch if w and w.receipt.set_running_or_notify_cancel()])
+
+    def _next(self, several: bool) -> list[_Waiting | None]:
+        """What waits, once anything does; `several` did the last time."""
+        batch = [self._queue.get()]
+        if several:
+            time.sleep(GATHER_SECONDS)
+        while len(batch) < AT_ONCE:
+            try:
+                batch.append(self._queue.get_nowait())
+            except queue.Empty:
+                break
+        return batch
 
     def _store(self, batch: Sequence[_Waiting]) -> None:
         """One that cannot be stored must not take the others with it: then each goes alone."""

@@ -9,8 +9,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from itertools import chain
-from typing import Annotated, Any, Literal, NamedTuple
+from itertools import chain, product
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -20,8 +20,10 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    with_config,
 )
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, from_json
+from typing_extensions import TypedDict  # whose checks pydantic needs before Python 3.12
 
 from gsid_service.records import Collector, Entity, Fact, FactKey, Snapshot
 from gsid_service.schema import EXTERNAL_AS, SCHEMA, UINT32, FactKind, Group, Parameter, Schema
@@ -29,6 +31,9 @@ from gsid_service.schema import EXTERNAL_AS, SCHEMA, UINT32, FactKind, Group, Pa
 SCHEMA_VERSION = "gsid.snapshot/1"
 ID_LENGTH = 200
 PROBLEMS_SHOWN = 20
+LARGE = 1 << 20  # bytes of a document
+WIDE = 64  # values in one entity, one fact or its parameters
+PROBLEMS_AT_MOST = 1000  # are looked for: a document of nothing else must not cost memory and time
 SEQUENCE_HIGHEST = 2**63 - 2
 # Control, format (bidirectional overrides among them), surrogate, line and paragraph separators.
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -45,7 +50,7 @@ class Problem(NamedTuple):
 
 
 class InvalidSnapshot(ValueError):
-    """The document cannot be taken; `problems` holds the first ones, `total` counts them all."""
+    """The document cannot be taken; `problems` holds the first ones, `total` counts those found."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         everything = list(problems)
@@ -78,8 +83,8 @@ def _dated(text: Any) -> Any:
 
 
 def _one_segment(name: str) -> str:
-    if "/" in name:
-        raise ValueError("must not contain a slash: it is part of addresses")
+    if "/" in name or name in {".", ".."}:
+        raise ValueError("must not contain a slash, or be . or ..: it is part of addresses")
     return name
 
 
@@ -96,6 +101,9 @@ Latitude = Annotated[float, Field(ge=-90, le=90)]
 Time = Annotated[
     AwareDatetime, Field(strict=False), BeforeValidator(_dated), AfterValidator(_in_utc)
 ]
+
+# Of a list, the first item that has a wrong shape is named: each other one would cost 600 bytes.
+FIRST: Any = Field(fail_fast=True)
 
 
 class Wire(BaseModel):
@@ -117,14 +125,15 @@ class WireEntity(Wire):
 
 class WireFactKey(Wire):
     predicate: str
-    args: list[Id]
+    args: Annotated[list[Id], FIRST]
 
 
-class WireFact(Wire):
+@with_config(Wire.model_config)
+class WireFact(TypedDict):  # there are many, and a dictionary is made faster than a model
     predicate: str
-    args: list[str]  # each is the id of a declared entity, and checked there
-    params: dict[str, Any] = Field(default_factory=dict)
-    holds: bool = True
+    args: Annotated[list[str], FIRST]  # each is the id of a declared entity, and checked there
+    params: NotRequired[dict[str, Any]]
+    holds: NotRequired[Annotated[bool, Field(json_schema_extra={"default": True})]]
 
 
 class WireSnapshot(Wire):
@@ -136,23 +145,61 @@ class WireSnapshot(Wire):
     sequence: Annotated[int, Field(ge=0, le=SEQUENCE_HIGHEST)]
     observed_at: Time
     complete: bool
-    entities: list[WireEntity]
-    facts: list[WireFact]
-    withdrawn: list[WireFactKey] = []
+    entities: Annotated[list[WireEntity], FIRST]
+    facts: Annotated[list[WireFact], FIRST]
+    withdrawn: Annotated[list[WireFactKey], FIRST] = []
 
 
 def parse_snapshot(document: bytes | str, schema: Schema = SCHEMA) -> Snapshot:
     """Read and check a snapshot; raises `InvalidSnapshot` with all that is wrong."""
+    if len(document) > LARGE:
+        _check_outline(document)
     try:
         wire = WireSnapshot.model_validate_json(document)
     except ValidationError as error:
-        details = error.errors(include_url=False)
-        if details[0]["type"] == "json_invalid":
-            raise not_json(details[0]) from None
-        raise InvalidSnapshot(problem_of(d) for d in details) from None
+        raise invalid(error) from None
     if not _has_each_key_once(document, wire):
         _refuse_repeated_keys(document)
     return read_snapshot(wire, schema)
+
+
+def _check_outline(document: bytes | str) -> None:
+    """Refuse a large document that is like no snapshot. Pydantic would copy it, once for each field
+    that is missing, and each value that is wrong: 64 MiB may become 18 GB."""
+    try:
+        content = from_json(document)
+    except ValueError as error:
+        raise NotJSON([Problem("", str(error))]) from None
+    if not isinstance(content, dict):
+        raise InvalidSnapshot([Problem("body", "must be an object")])
+    known = {about.alias or name: about for name, about in WireSnapshot.model_fields.items()}
+    needed = [name for name, about in known.items() if about.is_required()]
+    missing = [name for name in needed if name not in content]
+    if missing:
+        raise InvalidSnapshot(Problem(name, "is required") for name in missing)
+    if len(content) > len(known):
+        raise InvalidSnapshot([Problem("body", f"has {len(content):,} fields")])
+    for name, value in content.items():
+        is_list = name in known and get_origin(known[name].annotation) is list
+        items = value if is_list and isinstance(value, list) else [value]
+        odd = next((i for i, item in enumerate(items) if not _is_small(item)), None)
+        if odd is not None:
+            place = f"{name}[{odd}]" if items is value else name
+            raise InvalidSnapshot([Problem(place, "holds too many values")])
+
+
+def _is_small(item: Any) -> bool:
+    """Whether it is no larger than entities and facts are."""
+    parts = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+    inner = [part for part in parts if isinstance(part, dict | list)]
+    return len(parts) <= WIDE and all(
+        len(part) <= WIDE
+        and not any(
+            isinstance(each, dict | list)
+            for each in (part.values() if isinstance(part, dict) else part)
+        )
+        for part in inner
+    )
 
 
 def _has_each_key_once(document: bytes | str, wire: WireSnapshot) -> bool:
@@ -161,13 +208,14 @@ def _has_each_key_once(document: bytes | str, wire: WireSnapshot) -> bool:
     text = document.encode() if isinstance(document, str) else document
     if b"\\" in text:
         return False
-    objects = chain((wire, wire.collector), wire.entities, wire.facts, wire.withdrawn)
+    objects = chain((wire, wire.collector), wire.entities, wire.withdrawn)
     pairs = 5 + sum(len(each.model_fields_set) for each in objects)  # keys, and the head's strings
     pairs += sum(2 if entity.label is None else 3 for entity in wire.entities)
     pairs += sum(1 + len(key.args) for key in wire.withdrawn)
     for fact in wire.facts:
-        strings = [value for value in fact.params.values() if isinstance(value, str)]
-        pairs += 1 + len(fact.args) + len(fact.params) + len(strings)
+        params = fact.get("params", {})
+        strings = [value for value in params.values() if isinstance(value, str)]
+        pairs += len(fact) + 1 + len(fact["args"]) + len(params) + len(strings)
     return text.count(b'"') == 2 * pairs
 
 
@@ -217,11 +265,17 @@ def read_facts(
     return read
 
 
-def not_json(detail: ErrorDetails) -> NotJSON:
-    return NotJSON([Problem("", detail["msg"].removeprefix("Invalid JSON: "))])
+def invalid(error: ValidationError) -> InvalidSnapshot:
+    """What pydantic found, as problems."""
+    if error.error_count() > PROBLEMS_AT_MOST:
+        return InvalidSnapshot([Problem("body", f"has {error.error_count():,} problems")])
+    details = error.errors(include_url=False, include_input=False)
+    if details[0]["type"] == "json_invalid":
+        return NotJSON([Problem("", details[0]["msg"].removeprefix("Invalid JSON: "))])
+    return InvalidSnapshot(_problem(detail) for detail in details)
 
 
-def problem_of(detail: ErrorDetails) -> Problem:
+def _problem(detail: ErrorDetails) -> Problem:
     field = "" if detail["loc"] else "body"
     for part in detail["loc"]:
         field += f"[{part}]" if isinstance(part, int) else f".{part}" if field else str(part)
@@ -239,10 +293,13 @@ _REASONS = {
 }
 
 
+_Key = tuple[str, tuple[str, ...]]  # a FactKey is one, but takes longer to make
+
+
 class _Form(NamedTuple):
     """What a fact of one predicate must be like."""
 
-    allowed: list[set[str]]  # kinds, by role
+    kinds: set[tuple[str, ...]]  # that its arguments may be of
     parameters: dict[str, Parameter]
     required: set[str]
     distinct: bool
@@ -269,7 +326,7 @@ class _Reading:
         }
         self.forms = {
             kind.name: _Form(
-                self.allowed[kind.name],
+                set(product(*self.allowed[kind.name])),
                 {parameter.name: parameter for parameter in kind.parameters},
                 {parameter.name for parameter in kind.parameters if parameter.required},
                 kind.distinct,
@@ -280,10 +337,15 @@ class _Reading:
             if self._takes(kind)
         }
 
+    def _has_enough(self) -> bool:
+        return len(self.problems) >= PROBLEMS_AT_MOST
+
     def entities(self, wire: list[WireEntity]) -> tuple[Entity, ...]:
         known = self.schema.entity
         read = []
         for i, entity in enumerate(wire):
+            if self._has_enough():
+                break
             name, kind, asn = entity.id, entity.kind, entity.asn
             misplaced = asn is not None and kind != EXTERNAL_AS.name
             if misplaced or kind not in known or name in self.kinds:
@@ -301,35 +363,35 @@ class _Reading:
             yield Problem(f"{at}.asn", f"belongs to an {EXTERNAL_AS.name}, not a {entity.kind}")
 
     def facts(self, wire: list[WireFact]) -> tuple[Fact, ...]:
-        seen: set[tuple[str, tuple[str, ...]]] = set()
+        seen: set[_Key] = set()
         taken: set[tuple[str, str]] = set()
         read = []
         for i, fact in enumerate(wire):
-            key = fact.predicate, tuple(fact.args)
-            right = None if key in seen else self._right(fact, key[1], taken)
+            if self._has_enough():
+                break
+            key = fact["predicate"], tuple(fact["args"])
+            right = None if key in seen else self._right(fact, key, taken)
             if right is None:
                 at = f"{self.place}[{i}]"
                 if key in seen:
                     self.problems.append(Problem(at, f"{FactKey(*key)} is given twice"))
                 else:
-                    self.problems += self._check_exclusive(at, fact, taken)
-                right = Fact(*key, self._check_fact(at, fact), fact.holds)
+                    self.problems += self._check_exclusive(at, key, taken)
+                right = Fact(*key, self._check_fact(at, fact), fact.get("holds", True))
             seen.add(key)
             read.append(right)
         return tuple(read)
 
-    def _right(
-        self, fact: WireFact, args: tuple[str, ...], taken: set[tuple[str, str]]
-    ) -> Fact | None:
+    def _right(self, fact: WireFact, key: _Key, taken: set[tuple[str, str]]) -> Fact | None:
         """The fact, where nothing is wrong with it at a first look; most facts end here."""
-        form = self.forms.get(fact.predicate)
-        if form is None or len(args) != len(form.allowed) or not (fact.holds or form.negatable):
+        (predicate, args), holds = key, fact.get("holds", True)
+        form = self.forms.get(predicate)
+        if form is None or not (holds or form.negatable):
             return None
-        for arg, allowed in zip(args, form.allowed, strict=True):
-            if self.kinds.get(arg) not in allowed:
-                return None
+        if tuple(map(self.kinds.get, args)) not in form.kinds:
+            return None
         params: dict[str, int] = {}
-        for name, value in fact.params.items():
+        for name, value in fact.get("params", {}).items():
             parameter = form.parameters.get(name)
             number = None if parameter is None else number_of(parameter, value)
             if number is None:
@@ -338,33 +400,34 @@ class _Reading:
         if not form.required <= params.keys() or (form.distinct and len(set(args)) < len(args)):
             return None
         if form.exclusive is not None:
-            place = fact.predicate, args[form.exclusive]
+            place = predicate, args[form.exclusive]
             if place in taken:
                 return None
             taken.add(place)
-        return Fact(fact.predicate, args, params, fact.holds)
+        return Fact(predicate, args, params, holds)
 
     def _check_exclusive(
-        self, at: str, fact: WireFact, taken: set[tuple[str, str]]
+        self, at: str, key: _Key, taken: set[tuple[str, str]]
     ) -> Iterator[Problem]:
-        kind = self.schema.fact.get(fact.predicate)
-        if kind is None or kind.exclusive is None or len(fact.args) != len(kind.roles):
+        predicate, args = key
+        kind = self.schema.fact.get(predicate)
+        if kind is None or kind.exclusive is None or len(args) != len(kind.roles):
             return
-        place = (fact.predicate, fact.args[kind.exclusive])
+        place = (predicate, args[kind.exclusive])
         if place in taken:
-            reason = f"{_quote(place[1])} has another {fact.predicate} already"
+            reason = f"{_quote(place[1])} has another {predicate} already"
             yield Problem(f"{at}.args[{kind.exclusive}]", reason)
         taken.add(place)
 
     def _check_fact(self, at: str, fact: WireFact) -> dict[str, int]:
-        kind = self.schema.fact.get(fact.predicate)
+        kind = self.schema.fact.get(fact["predicate"])
         if kind is None or not self._takes(kind):
-            self.problems.append(Problem(f"{at}.predicate", self._refusal(fact.predicate, kind)))
+            self.problems.append(Problem(f"{at}.predicate", self._refusal(fact["predicate"], kind)))
             return {}
-        self.problems += self._check_args(f"{at}.args", kind, fact.args, declared=True)
-        if not fact.holds and self.group is not Group.INTENT:
+        self.problems += self._check_args(f"{at}.args", kind, fact["args"], declared=True)
+        if not fact.get("holds", True) and self.group is not Group.INTENT:
             self.problems.append(Problem(f"{at}.holds", "only an intent can be negated"))
-        return self._check_params(f"{at}.params", kind, fact.params)
+        return self._check_params(f"{at}.params", kind, fact.get("params", {}))
 
     def _takes(self, kind: FactKind) -> bool:
         return kind.observable if self.group is None else kind.group is self.group
@@ -416,8 +479,10 @@ class _Reading:
 
     def withdrawn(self, wire: list[WireFactKey], facts: list[WireFact]) -> tuple[FactKey, ...]:
         """Withdrawn facts need no declared entities: these may be gone with them."""
-        given = {(fact.predicate, *fact.args) for fact in facts} if wire else set()
+        given = {(fact["predicate"], *fact["args"]) for fact in facts} if wire else set()
         for i, key in enumerate(wire):
+            if self._has_enough():
+                break
             kind = self.schema.fact.get(key.predicate)
             at = f"withdrawn[{i}]"
             if kind is None or not kind.observable:

@@ -8,6 +8,8 @@ from uuid import uuid4
 from gsid_service.notices import Group, Notification, Outgoing, Silence, Told, Window
 from gsid_service.records import Alert, FactKey, Severity, Status
 
+AHEAD = timedelta(minutes=1)  # more than the clocks of two machines may differ
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
@@ -91,6 +93,11 @@ class Batch:
             return note if held is None else note.at(stage, *held)
 
         return self.each(judge)
+
+
+def over_at(began: datetime, wait: timedelta, now: datetime) -> datetime:
+    """When a wait is over; one that began ahead of now, since the clock was set back, is."""
+    return now if began > now + AHEAD else began + wait
 
 
 Held = tuple[str, datetime | None]  # the reason, and when to look again

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from datetime import datetime
 
-from gsid_service.notify.batch import Batch, Note, Route
+from gsid_service.notify.batch import Batch, Note, Route, over_at
 from gsid_service.notify.news import news
 from gsid_service.records import Status
 
@@ -15,7 +15,7 @@ def dedup(batch: Batch) -> Batch:
         members[_key(note)].append(note)
     telling = {key for key, notes in members.items() if any(news(n, route) for n in notes)}
     repeats = {
-        key: min((at for note in notes if (at := repeat_at(note, route))), default=None)
+        key: min((at for note in notes if (at := repeat_at(note, route, batch.now))), default=None)
         for key, notes in members.items()
     }
 
@@ -35,11 +35,11 @@ def dedup(batch: Batch) -> Batch:
     return batch.each(judge)
 
 
-def repeat_at(note: Note, route: Route) -> datetime | None:
+def repeat_at(note: Note, route: Route, now: datetime) -> datetime | None:
     """When to say again what is known; an acknowledged alert is not repeated."""
     if note.told is None or note.alert.status is Status.ACKNOWLEDGED:
         return None
-    return note.told.at + route.repeat_interval
+    return over_at(note.told.at, route.repeat_interval, now)
 
 
 def _known(note: Note, again: datetime | None, batch: Batch) -> Note:

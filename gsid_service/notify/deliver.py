@@ -49,4 +49,4 @@ def _told(note: Note, out: Outgoing, batch: Batch) -> Note:
     reason = own[1] if own else f"with its group: {out.message['reason']}"
     told = Told(status, alert.severity, alert.observed, batch.now)
     after = replace(note, told=told, stage="deliver", reason=reason, delivery=out.key)
-    return replace(after, again=None if note.over else repeat_at(after, batch.route))
+    return replace(after, again=None if note.over else repeat_at(after, batch.route, batch.now))

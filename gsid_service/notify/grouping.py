@@ -10,24 +10,24 @@ from dataclasses import replace
 from datetime import datetime
 
 from gsid_service.notices import Group
-from gsid_service.notify.batch import Batch, Note, Route
+from gsid_service.notify.batch import AHEAD, Batch, Note, Route, over_at
 from gsid_service.notify.news import news
 
 
 def group(batch: Batch) -> Batch:
     """Give every note a group; hold those with news whose group is not due."""
     route, now = batch.route, batch.now
-    known = {note.group.key: note.group for note in batch.notes if note.group and _alive(note)}
+    known = {note.group.key: note.group for note in batch.notes if note.group and _alive(note, now)}
     opened: dict[str, Group] = {}
 
     def place(note: Note) -> Note:
-        if note.group is None or not _alive(note):
+        if note.group is None or not _alive(note, now):
             cause = note.alert.collector if route.by_cause else note.alert.network
             joined = _joinable(known.values(), cause, route, now) or opened.get(cause)
             if joined is None:
                 joined = opened[cause] = Group(batch.new_key(), cause, now)
             note = replace(note, group=joined)
-        due = due_at(note.group, route) if note.group else now
+        due = due_at(note.group, route, now) if note.group else now
         if now < due and news(note, route):
             return note.at("grouping", f"waits with its group until {due:%H:%M:%S} UTC", due)
         return note
@@ -35,17 +35,21 @@ def group(batch: Batch) -> Batch:
     return batch.each(place)
 
 
-def due_at(group: Group, route: Route) -> datetime:
+def due_at(group: Group, route: Route, now: datetime) -> datetime:
     if group.flushed_at is None:
-        return group.opened_at + route.group_wait
-    return group.flushed_at + route.group_interval
+        return over_at(group.opened_at, route.group_wait, now)
+    return over_at(group.flushed_at, route.group_interval, now)
 
 
-def _alive(note: Note) -> bool:
+def _alive(note: Note, now: datetime) -> bool:
     """Whether the note's group is that of this turn of the alert."""
     if note.told is None or note.paged:
         return True
-    return note.group is not None and note.group.opened_at > note.told.at  # since it was over
+    if note.group is None:
+        return False
+    if note.told.at > now + AHEAD:  # the clock was set back since it was over
+        return note.group.opened_at <= now
+    return note.group.opened_at > note.told.at
 
 
 def _joinable(groups: Iterable[Group], cause: str, route: Route, now: datetime) -> Group | None:

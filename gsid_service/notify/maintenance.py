@@ -5,8 +5,9 @@ clocks change.
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import islice, pairwise
 from zoneinfo import ZoneInfo
 
 from dateutil.rrule import rrule, rruleset, rrulestr
@@ -24,6 +25,7 @@ PARTS = {
     "MONTHLY": MONTHLY,
     "YEARLY": MONTHLY,
 }
+SOME = 10  # occurrences that tell how far a rule's are apart
 
 
 class BadRule(ValueError):
@@ -94,7 +96,7 @@ def next_start(window: Window, now: datetime) -> datetime | None:
     return None if following is None else following.replace(tzinfo=zone).astimezone(UTC)
 
 
-def check_rule(rule: str, start: datetime) -> None:
+def check_rule(rule: str, start: datetime, duration: timedelta) -> None:
     """Raise `BadRule` for what is not a rule, recurs too often, or never."""
     parts = dict(part.partition("=")[::2] for part in rule.upper().split(";"))
     frequency = parts.pop("FREQ", "")
@@ -109,8 +111,11 @@ def check_rule(rule: str, start: datetime) -> None:
         found = rrulestr(rule, dtstart=begin)
     except (ValueError, TypeError, OverflowError, KeyError) as error:
         raise BadRule(f"not a rule of RFC 5545: {error}") from None
-    if found.after(begin, inc=True) is None:
+    first = list(islice(found.xafter(begin, inc=True), SOME))
+    if not first:
         raise BadRule("it never comes true")
+    if any(later - earlier < duration for earlier, later in pairwise(first)):
+        raise BadRule("it begins anew before it is over: the window would never close")
 
 
 def _local(now: datetime, zone: ZoneInfo) -> datetime:

@@ -1,11 +1,11 @@
 """A worker a receiver: takes what is due from the outbox, sends it, and settles what came of it.
 
 One message is under way at a time, and its end is durable before the next is taken: a crash repeats
-that one at most, under the same key. Workers share nothing: a slow one delays no other.
+that one at most, under the same key. Workers share nothing: a slow one delays no other. One runs at
+a time for a receiver, in whichever process; how the receiver was is in the store.
 """
 
 import random
-import threading
 from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol
@@ -13,12 +13,12 @@ from typing import Protocol
 import structlog
 
 from gsid_service.notices import Delivery, Message
+from gsid_service.notify.batch import AHEAD
 from gsid_service.notify.receivers import BadReceiver, Receiver
 from gsid_service.notify.retry import DeliveryError, Patience, next_try
 
 log = structlog.get_logger()
-IDLE_SECONDS = 5.0  # another process may have put something in
-PAUSE_SECONDS = 1.0  # before a database that does not answer is asked again
+IDLE_SECONDS = 5.0  # another program may have put something in
 DELIVERED, RETRIED, DEAD = ("delivered", "retried", "dead")
 
 
@@ -33,9 +33,20 @@ class Outbox(Protocol):
         """The receiver wants no more; how many messages died of it."""
         ...
 
+    def hurry(self, receiver: str, now: datetime) -> None:
+        """All that waits is due: the clock by which it waits was set back."""
+        ...
+
     def expire(self, receiver: str, before: datetime, now: datetime, answer: str) -> int:
         """What has waited since before then is dead; how many messages."""
         ...
+
+    def held(self, receiver: str) -> tuple[datetime, int] | None:
+        """Until when the receiver is left alone, after how many failures in a row."""
+        ...
+
+    def hold(self, receiver: str, until: datetime, failures: int) -> None: ...
+    def release(self, receiver: str) -> None: ...
 
 
 class Worker:
@@ -52,42 +63,22 @@ class Worker:
         self.patience, self.clock, self.count = patience, clock, count
         self._failures = 0  # one after the other
         self._not_before: datetime | None = None
-        self._wake, self._stopping = threading.Event(), False
-        self._thread = threading.Thread(target=self._run, name=f"to {name}", daemon=True)
+        self._tried = clock()  # when it tried last
 
-    def start(self) -> None:
-        self._thread.start()
+    def resume(self) -> None:
+        """Learn how the receiver was when anybody last sent something."""
+        self._not_before, self._failures = self.outbox.held(self.name) or (None, 0)
 
-    def wake(self) -> None:
-        self._wake.set()
-
-    def stop(self) -> None:
-        self._stopping = True
-        self._wake.set()
-
-    def join(self, seconds: float) -> None:
-        self._thread.join(seconds)
+    def close(self) -> None:
         self.receiver.close()
-
-    @property
-    def alive(self) -> bool:
-        return self._thread.is_alive()
-
-    def _run(self) -> None:
-        while not self._stopping:
-            self._wake.clear()
-            try:
-                wait = self.step()
-            except Exception:
-                # Such as a database that is away, and may come back. What is pending stays so.
-                log.exception("the worker goes on", receiver=self.name)
-                wait = PAUSE_SECONDS
-            if wait > 0 and not self._stopping:
-                self._wake.wait(min(wait, IDLE_SECONDS))
 
     def step(self) -> float:
         """Try one delivery; seconds to wait before the next."""
         now = self.clock()
+        if now < self._tried - AHEAD:  # the clock was set back
+            self.outbox.hurry(self.name, now)
+            self._not_before = None
+        self._tried = now
         if self._not_before is not None and now < self._not_before:
             return (self._not_before - now).total_seconds()
         found = self.outbox.take(self.name, now)
@@ -110,7 +101,9 @@ class Worker:
             log.exception("cannot be sent", receiver=self.name, delivery=delivery.id)
             self._failed(delivery, DeliveryError(type(error).__name__, retry=True))
         else:
-            self._failures, self._not_before = 0, None
+            if self._failures:
+                self._failures, self._not_before = 0, None
+                self.outbox.release(self.name)
             self.outbox.delivered(delivery, self.clock(), answer)
             self.count(self.name, DELIVERED, 1)
 
@@ -137,5 +130,7 @@ class Worker:
         long die."""
         self._failures += 1
         self._not_before = next_try(error, self._failures, now, now, self.patience, random.random())
+        if self._not_before is not None:
+            self.outbox.hold(self.name, self._not_before, self._failures)
         too_old = self.outbox.expire(self.name, now - self.patience.span, now, error.reason)
         self.count(self.name, DEAD, too_old)

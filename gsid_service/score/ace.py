@@ -11,6 +11,7 @@ from gsid_service.score.batch import Batch, Vocabulary, counts
 
 GAMMA = 32.0
 EPSILON = (10.0, 0.1)
+AT_ONCE = 1 << 15  # facts that are encoded together where no gradient is asked for
 
 
 class Encoder(nn.Module, ABC):
@@ -30,12 +31,21 @@ class Encoder(nn.Module, ABC):
         looked_up = embedding_bag(
             batch.categories, self.table.weight, mode="sum", padding_idx=0
         )  # [N, n]
-        facts = self.values(batch) + self.evidence(batch.evidence)  # [F, n]
-        return torch.cat((looked_up[: batch.entities], looked_up[batch.entities :] + facts))
+        if torch.is_grad_enabled():
+            facts = self._facts(batch, slice(None))
+            return torch.cat((looked_up[: batch.entities], looked_up[batch.entities :] + facts))
+        for low in range(0, len(batch.value), AT_ONCE):
+            rows = slice(low, low + AT_ONCE)
+            looked_up[batch.entities :][rows].add_(self._facts(batch, rows))
+        return looked_up
+
+    def _facts(self, batch: Batch, rows: slice) -> Tensor:
+        facts: Tensor = self.values(batch, rows) + self.evidence(batch.evidence[rows])
+        return facts
 
     @abstractmethod
-    def values(self, batch: Batch) -> Tensor:
-        """[F, n]: f of the values of each fact."""
+    def values(self, batch: Batch, rows: slice) -> Tensor:
+        """[rows, n]: f of the values of some facts."""
 
 
 class ACE(Encoder):
@@ -53,15 +63,21 @@ class ACE(Encoder):
         self.reference = nn.Linear(3 * parameters, width, bias=False)
         self.fuse = nn.Linear(2 * width + 8 * parameters, width)
 
-    def values(self, batch: Batch) -> Tensor:
-        difference = (batch.value - batch.reference) * batch.has_reference / GAMMA
-        differs = batch.has_reference - batch.equal
+    def values(self, batch: Batch, rows: slice) -> Tensor:
+        value, reference, known = (
+            batch.value[rows],
+            batch.reference[rows],
+            batch.has_reference[rows],
+        )
+        difference, equal = (value - reference) * known / GAMMA, batch.equal[rows]
+        differs = known - equal
         near = differs * torch.exp(-((difference * GAMMA) ** 2) / 2)
+        network = batch.exchanged, batch.changed, batch.changes, batch.shared
         terms = (
-            _terms(batch.value, batch.applies),
-            _terms(batch.reference, batch.has_reference),
-            *(difference * EPSILON[0], batch.equal, differs, near),
-            *(batch.exchanged, batch.changed, batch.changes, batch.shared),
+            _terms(value, batch.applies[rows]),
+            _terms(reference, known),
+            *(difference * EPSILON[0], equal, differs, near),
+            *(table[rows] for table in network),
         )
         return linear(torch.cat(terms, dim=1), self._fused(), self.fuse.bias)
 
@@ -85,9 +101,10 @@ class Lookup(Encoder):
         self.reference = nn.Embedding(1 + parameters * self.BINS, width, padding_idx=0)
         self.fuse = nn.Linear(2 * width, width)
 
-    def values(self, batch: Batch) -> Tensor:
-        observed = self.observed(self._rows(batch.value, batch.applies)).sum(dim=1)
-        reference = self.reference(self._rows(batch.reference, batch.has_reference)).sum(dim=1)
+    def values(self, batch: Batch, rows: slice) -> Tensor:
+        mine = self._rows(batch.value[rows], batch.applies[rows])
+        theirs = self._rows(batch.reference[rows], batch.has_reference[rows])
+        observed, reference = self.observed(mine).sum(dim=1), self.reference(theirs).sum(dim=1)
         fused: Tensor = self.fuse(torch.cat((observed, reference), dim=1))
         return fused
 

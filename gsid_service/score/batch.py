@@ -15,12 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gsid_service.assemble.scale import Scaled, scale
-from gsid_service.records import EVIDENCE, OUTCOMES, FloatArray, Graph, IntArray, Revert
+from gsid_service.assemble.scale import Numbers, Scaled, scale
+from gsid_service.records import EVIDENCE, OUTCOMES, Graph, IntArray, Revert
 from gsid_service.schema import SCHEMA, Group, Schema
 
 OUTCOMES_AT = [EVIDENCE.index(f"observed {outcome}") for outcome in OUTCOMES]
-BLOCK = 512  # rows that are worked on together: what is made of them stays in a core's cache
+AT_ONCE = 1 << 15  # facts that are counted together, which bounds the memory
+BLOCK = 1024  # rows that are worked on together: what is made of them stays in a core's cache
 
 
 class Block(NamedTuple):
@@ -83,6 +84,7 @@ class Batch:
     edges: Edges
     read: Tensor  # the facts that have a parameter
     read_edges: Edges  # theirs alone
+    kept: Tensor  # the nodes that the last step hears or reads: all entities and these facts
     order: IntArray  # [F] where each fact was before they were sorted by their number of roles
 
     @property
@@ -124,7 +126,7 @@ def collate(graphs: Sequence[Graph], vocabulary: Vocabulary, schema: Schema = SC
     facts = np.concatenate([r[len(g.entities) :] for r, g in zip(rows, graphs, strict=True)])
     heads = np.concatenate([r[: len(g.entities)] for r, g in zip(rows, graphs, strict=True)])
     scaled = Scaled(*map(np.concatenate, zip(*(scale(g, schema) for g in graphs), strict=True)))
-    counts = np.concatenate([_counts(graph, schema) for graph in graphs])[order]
+    said = np.concatenate([_counts(graph, schema) for graph in graphs])[order]
     read = np.flatnonzero(scaled.applies[order].any(axis=1))
     return Batch(
         categories=torch.from_numpy(np.concatenate((heads, facts[order]))),
@@ -132,23 +134,30 @@ def collate(graphs: Sequence[Graph], vocabulary: Vocabulary, schema: Schema = SC
             name: torch.from_numpy(array[order].astype(np.float32))
             for name, array in scaled._asdict().items()
         },
-        evidence=torch.from_numpy(np.hstack((np.log1p(counts), counts > 0)).astype(np.float32)),
+        evidence=torch.from_numpy(said),
         edges=_edges(args[order]),
         read=torch.from_numpy(read),
         read_edges=_edges(args[order[read]]),
+        kept=torch.from_numpy(np.append(np.arange(len(heads)), len(heads) + read)),
         order=order,
     )
 
 
-def _counts(graph: Graph, schema: Schema) -> FloatArray:
-    """[F, C]: what is known of a fact beside its values, of all intents, and of the reference."""
+def _counts(graph: Graph, schema: Schema) -> Numbers:
+    """[F, 2C]: what is known of a fact beside its values, of all intents, and of the reference:
+    the logarithm of each count, and whether it is above 0."""
     facts = len(graph.facts)
     is_intent = [schema.fact[key.predicate].group is Group.INTENT for key in graph.facts]
     fare = graph.evidence[is_intent][:, OUTCOMES_AT].sum(axis=0)
     common = np.append(fare, graph.exact)
-    everybody = np.broadcast_to(common, (facts, len(common)))
     tried = graph.reverts.reshape(facts, math.prod(graph.reverts.shape[1:]))
-    return np.hstack((graph.evidence, tried, everybody))
+    found = np.empty((facts, 2 * counts(schema)), dtype=np.float32)
+    for low in range(0, facts, AT_ONCE):
+        rows = slice(low, low + AT_ONCE)
+        here = np.broadcast_to(common, (len(tried[rows]), len(common)))
+        counted = np.hstack((graph.evidence[rows], tried[rows], here))
+        found[rows] = np.hstack((np.log1p(counted), counted > 0))
+    return found
 
 
 def counts(schema: Schema) -> int:

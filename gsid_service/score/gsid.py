@@ -47,13 +47,23 @@ class Layer(nn.Module):
     def forward(self, h: Tensor, batch: Batch) -> Tensor:
         return self._finish(h, self.attention(h, batch))
 
+    def kept(self, h: Tensor, batch: Batch) -> Tensor:
+        """The same, for no other nodes than entities and the facts that are read out."""
+        return self._finish(h[batch.kept], self.attention.kept(h, batch))
+
     def read(self, h: Tensor, batch: Batch) -> Tensor:
         """The same, for no other nodes than the facts that are read out."""
         return self._finish(h[batch.entities + batch.read], self.attention.read(h, batch))
 
     def _finish(self, h: Tensor, heard: Tensor) -> Tensor:
+        if len(h) <= BLOCK:
+            return self._block(h, heard)
         parts = zip(h.split(BLOCK), heard.split(BLOCK), strict=True)
-        return torch.cat([self._block(*part) for part in parts])
+        if torch.is_grad_enabled():
+            return torch.cat([self._block(*part) for part in parts])
+        for mine, theirs in parts:  # in place: on a large network each copy is a lot of memory
+            theirs.copy_(self._block(mine, theirs))
+        return heard
 
     def _block(self, h: Tensor, heard: Tensor) -> Tensor:
         h = self.mixed(h + self.drop(heard))
@@ -78,8 +88,10 @@ class GSID(nn.Module):
         h: Tensor = self.encode(batch)
         for layer in self.layers:
             h = layer(h, batch)
-        for _ in range(self.shape.decoder_steps - 1):
-            h = h + self.decoder(h, batch)
+        for _ in range(self.shape.decoder_steps - 2):
+            h = self.decoder(h, batch).add_(h)
+        if self.shape.decoder_steps > 1:  # the last step asks for no more than these
+            h = h.index_add(0, batch.kept, self.decoder.kept(h, batch))
         facts = h[batch.entities + batch.read] + self.decoder.read(h, batch)
         logits = facts.new_zeros(len(batch.value), len(self.readout))
         applies = batch.applies[batch.read]

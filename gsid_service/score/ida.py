@@ -2,7 +2,6 @@
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import one_hot
 
 from gsid_service.score.attend import Down, Up
 from gsid_service.score.batch import Batch, Edges
@@ -27,24 +26,38 @@ class IDA(nn.Module):
         nn.init.normal_(self.transform, std=width**-0.5)
         nn.init.normal_(self.down, std=(width / heads) ** -0.5)
         nn.init.normal_(self.up, std=(width / heads) ** -0.5)
-        block = torch.arange(width) // (width // heads)
+        head = torch.eye(heads).repeat_interleave(width // heads, dim=1)  # [H, n]
         self.head: Tensor
-        self.register_buffer("head", one_hot(block).float(), persistent=False)  # [n, H]
+        self.register_buffer("head", head, persistent=False)
 
     def forward(self, h: Tensor, batch: Batch) -> Tensor:
-        entities, facts = h[: batch.entities], h[batch.entities :]
         down, up = self.transform.chunk(2, dim=2)
-        to_facts = self._to_facts(facts, entities, down, batch.edges)
-        a = self.up[:, :, None] * self.head
-        return torch.cat((Up.apply(facts, entities, up, a, batch.edges), to_facts))
+        facts, seated = h[batch.entities :], h.index_select(0, batch.edges.sitting)
+        to_entities = self._to_entities(facts, seated, up, batch)
+        return torch.cat((to_entities, self._to_facts(facts, seated, down, batch.edges)))
+
+    def kept(self, h: Tensor, batch: Batch) -> Tensor:
+        """Of the same, what entities and the facts with a parameter get."""
+        down, up = self.transform.chunk(2, dim=2)
+        facts, seated = h[batch.entities :], h.index_select(0, batch.edges.sitting)
+        to_entities = self._to_entities(facts, seated, up, batch)
+        return torch.cat((to_entities, self._to_read(h, down, batch)))
 
     def read(self, h: Tensor, batch: Batch) -> Tensor:
         """Of the same, only what the facts with a parameter get."""
         down, _ = self.transform.chunk(2, dim=2)
-        facts = h[batch.entities + batch.read]
-        return self._to_facts(facts, h[: batch.entities], down, batch.read_edges)
+        return self._to_read(h, down, batch)
 
-    def _to_facts(self, facts: Tensor, entities: Tensor, down: Tensor, edges: Edges) -> Tensor:
-        a = self.down[:, :, None] * self.head
-        out: Tensor = Down.apply(facts, entities, down, a, edges, torch.is_grad_enabled())
+    def _to_read(self, h: Tensor, down: Tensor, batch: Batch) -> Tensor:
+        facts, edges = h[batch.entities + batch.read], batch.read_edges
+        return self._to_facts(facts, h.index_select(0, edges.sitting), down, edges)
+
+    def _to_facts(self, facts: Tensor, seated: Tensor, down: Tensor, edges: Edges) -> Tensor:
+        a = self.down[:, None] * self.head
+        out: Tensor = Down.apply(facts, seated, down, a, edges, torch.is_grad_enabled())
         return out
+
+    def _to_entities(self, facts: Tensor, seated: Tensor, up: Tensor, batch: Batch) -> Tensor:
+        a, edges = self.up[:, None] * self.head, batch.edges
+        to_seats = Up.apply(facts, seated, up, a, edges, torch.is_grad_enabled())
+        return facts.new_zeros(batch.entities, len(up[0])).index_add(0, edges.sitting, to_seats)

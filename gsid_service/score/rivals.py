@@ -40,6 +40,10 @@ class Plain(IDA):
         to_entities = torch.zeros_like(entities).index_add(0, edges.sitting, to_seats)
         return torch.cat((to_entities, stacked(to_facts.split(edges.facts))))
 
+    def kept(self, h: Tensor, batch: Batch) -> Tensor:
+        out: Tensor = self(h, batch)
+        return out[batch.kept]
+
     def read(self, h: Tensor, batch: Batch) -> Tensor:
         out: Tensor = self(h, batch)
         return out[batch.entities + batch.read]
@@ -55,7 +59,7 @@ class Plain(IDA):
     def _score(self, x: Tensor, a: Tensor, counts: tuple[int, ...]) -> Tensor:
         """[R, H]: aᵀx per head, with the vector of each row's role."""
         parts = zip(x.split(counts), a, strict=True)
-        return torch.cat([part @ (vector[:, None] * self.head) for part, vector in parts])
+        return torch.cat([part @ (vector * self.head).T for part, vector in parts])
 
     def _gather(
         self, score: Tensor, own_score: Tensor, message: Tensor, itself: Tensor, seat: Tensor

@@ -10,10 +10,11 @@ first (`dispute.py`). All other routers then choose at once.
 """
 
 from collections import defaultdict
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
@@ -31,20 +32,12 @@ from gsid_service.simulate.plane import (
 )
 
 NO_ROUTE = -1
+Routes = npt.NDArray[np.int32]  # [R]: row of `Plane.announced` that each selects, or NO_ROUTE
 CHUNK = 1 << 21  # elements of one [networks, routers] block, which bounds the memory
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
-    """What each router selects; only networks with one stable outcome have any selection."""
-
-    route: IntArray  # [K, R] row of `Plane.announced`, or NO_ROUTE
-    outcome: tuple[Outcome, ...]  # [K]
-    equal_peers: dict[tuple[int, int], tuple[int, ...]]  # (network, gateway): routes kept as a set
-
-
-@dataclass(frozen=True, eq=False)
-class _Preference:
+class Preference:
     """How announcements compare, wherever they are heard."""
 
     rank: IntArray  # [A] equal where local_pref, as_path_length, origin (and med) are equal
@@ -54,50 +47,91 @@ class _Preference:
     med: IntArray  # [A]
 
 
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """What each router selects; only networks with one stable outcome have any selection."""
+
+    route: tuple[Routes, ...]  # [K] of [R]; a network that kept its routes shares them
+    outcome: tuple[Outcome, ...]  # [K]
+    equal_peers: dict[tuple[int, int], tuple[int, ...]]  # (network, gateway): routes kept as a set
+    settled: dict[int, list[tuple[int, int]]]  # network: speakers and what they agreed on
+    preference: Preference
+    sessions: Sessions
+
+    def routes(self, networks: Iterable[int]) -> npt.NDArray[np.int32]:
+        """[networks, R]: what each router selects for some networks."""
+        return np.stack([self.route[network] for network in networks])
+
+
 def select(plane: Plane, paths: Paths, always_compare_med: bool) -> Selection:
     """Run the decision for every network."""
-    route = np.full((len(plane.networks), len(plane.routers)), NO_ROUTE, dtype=np.int64)
-    nothing = Selection(route, (Outcome.ONE,) * len(plane.networks), {})
-    return reselect(plane, paths, always_compare_med, nothing, range(len(plane.networks)))
+    everything = range(len(plane.networks))
+    nowhere = np.full(len(plane.routers), NO_ROUTE, dtype=np.int32)
+    nothing = Selection(
+        route=(nowhere,) * len(plane.networks),
+        outcome=(Outcome.ONE,) * len(plane.networks),
+        equal_peers={},
+        settled={},
+        preference=prefer(plane, paths, always_compare_med),
+        sessions=_sessions(plane, paths),
+    )
+    return reselect(plane, paths, nothing, everything, everything)
 
 
 def reselect(
     plane: Plane,
     paths: Paths,
-    always_compare_med: bool,
     before: Selection,
     networks: Collection[int],
+    disputed: Collection[int],
 ) -> Selection:
-    """Run the decision for some networks; the others keep what they had."""
-    preference = _preference(plane, paths, always_compare_med)
-    sessions = _sessions(plane, paths)
+    """Run the decision for some networks; the others keep what they had.
+
+    Of these networks, the gateways and reflectors settle anew on those that are `disputed`.
+    """
+    preference, sessions = before.preference, before.sessions
+    outcome, settled = list(before.outcome), dict(before.settled)
+    equal_peers = {at: kept for at, kept in before.equal_peers.items() if at[0] not in disputed}
     views = _views(plane, paths, preference)
-    outcome = list(before.outcome)
-    equal_peers = {at: kept for at, kept in before.equal_peers.items() if at[0] not in networks}
-    speakers: list[tuple[int, int, int]] = []  # place in `networks`, speaker, route
-    announced = _by_network(plane)
-    for place, network in enumerate(networks):
-        routes = announced.get(network)
-        if routes is None:
-            continue
-        dispute = Dispute(views, sessions, worth_hearing(views, sessions, routes))
+    for network in plane.routes_to.keys() & disputed:
+        dispute = Dispute(views, sessions, worth_hearing(views, sessions, plane.routes_to[network]))
         outcome[network] = dispute.resolve()
+        settled[network] = []
         if outcome[network] is Outcome.ONE:
-            speakers += [(place, speaker, choice) for speaker, choice in dispute.choices()]
+            settled[network] = dispute.choices()
             for gateway, equal in dispute.equal_peers():
                 equal_peers[network, gateway] = equal
-    anew = np.full((len(networks), len(plane.routers)), NO_ROUTE, dtype=np.int64)
-    if speakers:
-        at = np.array(speakers)
-        anew[at[:, 0], at[:, 1]] = at[:, 2]
-        _choose_at_clients(anew, paths, preference, sessions)
-        anew[at[:, 0], at[:, 1]] = at[:, 2]
-    route = before.route.copy()
-    route[list(networks)] = anew
-    return Selection(route, tuple(outcome), equal_peers)
+    route = list(before.route)
+    for network, routes in zip(
+        networks, _spread(settled, networks, plane, paths, before), strict=True
+    ):
+        route[network] = routes
+    return replace(
+        before, route=tuple(route), outcome=tuple(outcome), equal_peers=equal_peers, settled=settled
+    )
 
 
-def _preference(plane: Plane, paths: Paths, always_compare_med: bool) -> _Preference:
+def _spread(
+    settled: Mapping[int, list[tuple[int, int]]],
+    networks: Collection[int],
+    plane: Plane,
+    paths: Paths,
+    how: Selection,
+) -> npt.NDArray[np.int32]:
+    """[networks, R]: what everybody selects, given what the gateways and reflectors settled on."""
+    route = np.full((len(networks), len(plane.routers)), NO_ROUTE, dtype=np.int32)
+    choices = [
+        (k, *choice) for k, network in enumerate(networks) for choice in settled.get(network, ())
+    ]
+    if choices:
+        place, speaker, choice = np.array(choices).T
+        route[place, speaker] = choice
+        _choose_at_clients(route, paths, how.preference, how.sessions)
+        route[place, speaker] = choice
+    return route
+
+
+def prefer(plane: Plane, paths: Paths, always_compare_med: bool) -> Preference:
     attributes, (gateway, peer, network) = plane.attributes, plane.announced.T
     med = attributes[:, MED]
     keys = [attributes[:, ORIGIN], attributes[:, AS_PATH_LENGTH], -attributes[:, LOCAL_PREF]]
@@ -114,7 +148,7 @@ def _preference(plane: Plane, paths: Paths, always_compare_med: bool) -> _Prefer
     tie = np.empty(len(order), dtype=np.int64)
     tie[np.lexsort((peer, gateway, identity))] = np.arange(len(order))
     asn = np.full(len(order), UNKNOWN) if always_compare_med else plane.peer_asn[peer]
-    return _Preference(rank, tie, np.searchsorted(paths.gateways, gateway), asn, med)
+    return Preference(rank, tie, np.searchsorted(paths.gateways, gateway), asn, med)
 
 
 def _sessions(plane: Plane, paths: Paths) -> Sessions:
@@ -135,15 +169,7 @@ def _sessions(plane: Plane, paths: Paths) -> Sessions:
     return Sessions(dict(reflectors_of), dict(mesh), reflectors)
 
 
-def _by_network(plane: Plane) -> dict[int, list[int]]:
-    """The announcements of each network that has any."""
-    routes = defaultdict(list)
-    for route, network in enumerate(plane.announced[:, 2].tolist()):
-        routes[network].append(route)
-    return routes
-
-
-def _views(plane: Plane, paths: Paths, preference: _Preference) -> Views:
+def _views(plane: Plane, paths: Paths, preference: Preference) -> Views:
     return Views(
         gateway=plane.gateway_of,
         row=preference.row.tolist(),
@@ -156,24 +182,26 @@ def _views(plane: Plane, paths: Paths, preference: _Preference) -> Views:
 
 
 def _choose_at_clients(
-    route: IntArray, paths: Paths, preference: _Preference, sessions: Sessions
+    route: npt.NDArray[np.int32], paths: Paths, preference: Preference, sessions: Sessions
 ) -> None:
     """Fill in `route` for the clients, from what their reflectors (already in it) select."""
-    clients = list(sessions.reflectors_of)
-    if not clients:
+    clients, heard = sessions.clients, sessions.heard
+    if not len(clients):
         return
-    most = max(len(reflectors) for reflectors in sessions.reflectors_of.values())
-    # A client with fewer reflectors hears its first one again.
-    heard = np.array([(rs + rs[:1] * most)[:most] for rs in sessions.reflectors_of.values()])
-    step = max(1, CHUNK // heard.size)
-    for low in range(0, len(route), step):
-        offers = route[low : low + step][:, heard]  # [k, clients, reflectors]
-        route[low : low + step, clients] = _best_offer(offers, np.array(clients), paths, preference)
+    for some in chunks(len(route), heard.size):
+        offers = route[some][:, heard]  # [k, clients, reflectors]
+        route[some, clients] = _best_offer(offers, clients, paths, preference)
+
+
+def chunks(networks: int, width: int) -> Iterator[slice]:
+    """Some networks after another, so that no more than `CHUNK` elements are at work at once."""
+    step = max(1, CHUNK // max(1, width))
+    return (slice(low, low + step) for low in range(0, networks, step))
 
 
 def _best_offer(
-    offers: IntArray, clients: IntArray, paths: Paths, preference: _Preference
-) -> IntArray:
+    offers: npt.NDArray[np.int32], clients: IntArray, paths: Paths, preference: Preference
+) -> npt.NDArray[np.int32]:
     """[k, clients]: the best of each client's offers."""
     alive = [offers[..., i] != NO_ROUTE for i in range(offers.shape[2])]
     for i, mine in enumerate(alive):

@@ -44,7 +44,8 @@ class Case:
         right = faults.restored(self.facts, self.labels)
         before = _forward(self.entities, right)
         return tuple(
-            bool(moved(before, _forward(self.entities, faults.with_values(right, {slot: wrong}))))
+            len(moved(before, _forward(self.entities, faults.with_values(right, {slot: wrong}))))
+            > 0
             for slot, wrong in (((x.fact, x.parameter), x.observed) for x in self.labels)
         )
 

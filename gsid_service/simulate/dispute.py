@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gsid_service.records import IntArray
 from gsid_service.simulate.ospf import Paths
 from gsid_service.simulate.plane import UNKNOWN
 
@@ -44,6 +45,16 @@ class Sessions:
     def speakers(self) -> set[int]:
         """Everyone who has a session."""
         return {*self.reflectors, *self.reflectors_of}
+
+    @cached_property
+    def clients(self) -> IntArray:
+        return np.array(list(self.reflectors_of), dtype=np.int64)
+
+    @cached_property
+    def heard(self) -> IntArray:
+        """[clients, reflectors]: whom each hears; with fewer reflectors, its first one again."""
+        most = max(map(len, self.reflectors_of.values()), default=0)
+        return np.array([(rs + rs[:1] * most)[:most] for rs in self.reflectors_of.values()])
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Forwarding: from a plane to the next hops of every router for every network."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
@@ -12,6 +13,9 @@ from gsid_service.simulate import bgp, ospf
 from gsid_service.simulate.dispute import Outcome
 from gsid_service.simulate.plane import Plane
 
+PER_NETWORK = 100  # bytes, for what is listed of it
+NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class Forwarding:
@@ -23,7 +27,6 @@ class Forwarding:
     plane: Plane
     paths: ospf.Paths
     selection: bgp.Selection
-    next_hop: IntArray  # [K, R]; the lowest-numbered where several are equal, NO_HOP for none
     always_compare_med: bool
     asked: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict, repr=False)
     passed: dict[tuple[int, int], set[int]] = field(default_factory=dict, repr=False)
@@ -31,6 +34,34 @@ class Forwarding:
     @cached_property
     def hop_names(self) -> tuple[str, ...]:
         return self.plane.routers + self.plane.peers
+
+    @property
+    def size(self) -> int:
+        """The bytes of what depends on values, at most: states share what they do not change."""
+        paths, preference = vars(self.paths), vars(self.selection.preference)
+        tables = [t for t in (*paths.values(), *preference.values()) if isinstance(t, np.ndarray)]
+        return sum(t.nbytes for t in tables) + PER_NETWORK * (1 + len(self.plane.networks))
+
+    def next_hop(self, network: int, router: int) -> int:
+        """The lowest-numbered of equal next hops, NO_HOP for none."""
+        route = int(self.selection.route[network][router])
+        if route == bgp.NO_ROUTE:
+            return ospf.NO_HOP
+        gateway = self.plane.gateway_of[route]
+        if gateway == router:
+            return len(self.plane.routers) + self.plane.peer_of[route]
+        return int(self.paths.first_hop[self.paths.row_of[gateway], router])
+
+    def hops(self, networks: Iterable[int]) -> IntArray:
+        """[networks, R]: the same of every router."""
+        plane, chosen = self.plane, self.selection.routes(networks)
+        if not len(plane.announced):
+            return np.full(chosen.shape, ospf.NO_HOP, dtype=np.int64)
+        routers = np.arange(len(plane.routers))
+        inside = self.paths.first_hop[self.selection.preference.row[chosen], routers]
+        peer = len(plane.routers) + plane.announced[chosen, 1]
+        hop = np.where(plane.announced[chosen, 0] == routers, peer, inside)
+        return np.where(chosen == bgp.NO_ROUTE, ospf.NO_HOP, hop)
 
     def is_stable(self, network: int) -> bool:
         return self.selection.outcome[network] is Outcome.ONE
@@ -43,7 +74,7 @@ class Forwarding:
         return known
 
     def _next_hops(self, network: int, router: int) -> tuple[int, ...]:
-        plane, route = self.plane, int(self.selection.route[network, router])
+        plane, route = self.plane, int(self.selection.route[network][router])
         if route == bgp.NO_ROUTE:
             return ()
         gateway = plane.gateway_of[route]
@@ -72,7 +103,7 @@ class Forwarding:
         }
 
     def _hop_name(self, network: int, router: int) -> str | None:
-        hop = int(self.next_hop[network, router])
+        hop = self.next_hop(network, router)
         return None if hop == ospf.NO_HOP else self.hop_names[hop]
 
     def _hop_names(self, network: int, router: int) -> list[str]:
@@ -83,7 +114,7 @@ class Forwarding:
         hops = [router]
         seen = {router}
         while hops[-1] < len(self.plane.routers):
-            hop = int(self.next_hop[network, hops[-1]])
+            hop = self.next_hop(network, hops[-1])
             if hop == ospf.NO_HOP or hop in seen:
                 break
             hops.append(hop)
@@ -110,74 +141,110 @@ def forward(plane: Plane, always_compare_med: bool = False) -> Forwarding:
     gateways = np.unique(plane.announced[:, 0])
     paths = ospf.shortest_paths(plane, gateways)
     selection = bgp.select(plane, paths, always_compare_med)
-    hops = next_hop(plane, paths, selection.route)
-    return Forwarding(plane, paths, selection, hops, always_compare_med)
+    return Forwarding(plane, paths, selection, always_compare_med)
 
 
-def moved(before: Forwarding, after: Forwarding) -> list[tuple[int, int]]:
-    """Every (network, router) whose next hops differ; both states have the same entities."""
+def moved(before: Forwarding, after: Forwarding) -> IntArray:
+    """[n, 2] network and router whose next hops differ; both states have the same entities."""
     if _is_alike(before, after):
-        suspects = _may_differ(before, after)
-    else:
+        return _moved_alike(before, after)
+    found = [NO_PAIRS]
+    equal_hops = _equal_hops(before), _equal_hops(after)
+    for some in bgp.chunks(len(after.plane.networks), len(after.plane.routers)):
+        networks = np.arange(len(after.plane.networks))[some]
         # Sets with the same lowest hop may still differ in the others.
-        several = _has_several(before) | _has_several(after)
-        suspects = (before.next_hop != after.next_hop) | several
-    return [
-        (network, router)
-        for network, router in np.argwhere(suspects).tolist()
-        if before.next_hops(network, router) != after.next_hops(network, router)
-    ]
+        suspects = before.hops(networks) != after.hops(networks)
+        for state, equal in zip((before, after), equal_hops, strict=True):
+            suspects |= _has_several(state, equal, networks)
+        found.append(_differing(before, after, networks, suspects))
+    return np.concatenate(found)
+
+
+def _differing(
+    before: Forwarding, after: Forwarding, networks: IntArray, suspects: BoolArray
+) -> IntArray:
+    """Those of the suspects [networks, R] whose next hops differ."""
+    place, router = ospf.true_at(suspects)
+    pairs = np.stack((networks[place], router), axis=1)
+    differ = [before.next_hops(*pair) != after.next_hops(*pair) for pair in pairs.tolist()]
+    return pairs[np.array(differ, dtype=np.bool_)]
 
 
 def _is_alike(before: Forwarding, after: Forwarding) -> bool:
     """Whether two states differ in values alone, so that links and routes have the same numbers."""
     one, other = before.plane, after.plane
     return (
-        np.array_equal(one.links, other.links)
-        and np.array_equal(one.announced, other.announced)
-        and np.array_equal(before.paths.gateways, after.paths.gateways)
+        _is_same(one.links, other.links)
+        and _is_same(one.announced, other.announced)
+        and _is_same(before.paths.gateways, after.paths.gateways)
     )
 
 
-def _may_differ(before: Forwarding, after: Forwarding) -> BoolArray:
-    """[K, R]: where another route is chosen, or the ways to the gateway of the same one turned."""
-    route = after.selection.route
-    suspects: BoolArray = before.selection.route != route
-    gateway, link = np.nonzero(before.paths.on_path != after.paths.on_path)
-    if len(link):
-        turned = np.zeros(after.paths.cost.shape, dtype=np.bool_)  # [G, R]
-        turned[gateway, after.plane.links[link, 0]] = True
-        rows = np.searchsorted(after.paths.gateways, after.plane.announced[route, 0])
-        suspects |= turned[rows, np.arange(len(after.plane.routers))] & (route != bgp.NO_ROUTE)
-    one, other = before.selection.equal_peers, after.selection.equal_peers
-    for at in one.keys() | other.keys():
-        if one.get(at) != other.get(at):
-            suspects[at] = True
-    return suspects
+def _is_same(one: IntArray, other: IntArray) -> bool:
+    return one is other or np.array_equal(one, other)
 
 
-def _has_several(state: Forwarding) -> BoolArray:
-    """[K, R]: whether a router has more than one next hop for a network."""
-    several = np.zeros(state.next_hop.shape, dtype=np.bool_)
+def _moved_alike(before: Forwarding, after: Forwarding) -> IntArray:
+    """The same, where links and routes have the same numbers in both states.
+
+    Routes that are shared were not touched. Elsewhere traffic moves where the ways to the gateway
+    of the same route turned, and may where another route is chosen.
+    """
+    old, new = before.selection, after.selection
+    touched = np.array([k for k, of in enumerate(new.route) if of is not old.route[k]], dtype=int)
+    turned, peers = _turned(before, after), _with_other_peers(old, new)
+    found = [NO_PAIRS]
+    for some in bgp.chunks(len(touched), len(after.plane.routers)):
+        networks = touched[some]
+        chosen = new.routes(networks)
+        another = old.routes(networks) != chosen
+        for place in np.flatnonzero(np.isin(networks, list(peers))).tolist():
+            another[place, peers[int(networks[place])]] = True
+        found.append(_differing(before, after, networks, another))
+        if turned is not None:
+            rows = new.preference.row[chosen]
+            ways = turned[rows, np.arange(chosen.shape[1])] & (chosen != bgp.NO_ROUTE) & ~another
+            at, router = ospf.true_at(ways)
+            found.append(np.stack((networks[at], router), axis=1))
+    pairs = np.concatenate(found)
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+
+def _turned(before: Forwarding, after: Forwarding) -> BoolArray | None:
+    """[G, R]: whether a router has other ways to a gateway; None where no paths changed."""
+    if before.paths is after.paths or not len(after.plane.announced):
+        return None
+    gateway, link = ospf.true_at(before.paths.on_path != after.paths.on_path)
+    turned = np.zeros(after.paths.cost.shape, dtype=np.bool_)
+    turned[gateway, after.plane.links[link, 0]] = True
+    return turned
+
+
+def _with_other_peers(one: bgp.Selection, other: bgp.Selection) -> dict[int, list[int]]:
+    """The gateways of each network whose sets of equal peers differ."""
+    found: dict[int, list[int]] = {}
+    for at in one.equal_peers.keys() | other.equal_peers.keys():
+        if one.equal_peers.get(at) != other.equal_peers.get(at):
+            found.setdefault(at[0], []).append(at[1])
+    return found
+
+
+def _equal_hops(state: Forwarding) -> IntArray:
+    """[G, R]: how many equal first hops each router has to each gateway."""
+    paths = state.paths
+    ahead = np.zeros((len(paths.gateways), len(state.plane.links) + 1), dtype=np.int32)
+    np.cumsum(paths.on_path, axis=1, out=ahead[:, 1:])
+    return np.diff(ahead[:, state.plane.link_starts], axis=1)
+
+
+def _has_several(state: Forwarding, equal_hops: IntArray, networks: IntArray) -> BoolArray:
+    """[networks, R]: whether a router has more than one next hop for a network."""
+    several = np.zeros((len(networks), len(state.plane.routers)), dtype=np.bool_)
     if len(state.plane.announced):
-        plane, paths = state.plane, state.paths
-        ahead = np.zeros((len(paths.gateways), len(plane.links) + 1), dtype=np.int32)
-        np.cumsum(paths.on_path, axis=1, out=ahead[:, 1:])
-        hops = np.diff(ahead[:, plane.link_starts], axis=1)  # [G, R]
-        rows = np.searchsorted(paths.gateways, plane.announced[state.selection.route, 0])
-        several = hops[rows, np.arange(len(plane.routers))] > 1
+        rows = state.selection.preference.row[state.selection.routes(networks)]
+        several = equal_hops[rows, np.arange(len(state.plane.routers))] > 1
+    place = {network: i for i, network in enumerate(networks.tolist())}
     for network, router in state.selection.equal_peers:
-        several[network, router] = True
+        if network in place:
+            several[place[network], router] = True
     return several
-
-
-def next_hop(plane: Plane, paths: ospf.Paths, route: IntArray) -> IntArray:
-    """[K, R]: the hop that each router's selected route leads to."""
-    if not len(plane.announced):
-        return np.full(route.shape, ospf.NO_HOP, dtype=np.int64)
-    gateway = plane.announced[route, 0]
-    peer = len(plane.routers) + plane.announced[route, 1]
-    routers = np.arange(len(plane.routers))
-    inside = paths.first_hop[np.searchsorted(paths.gateways, gateway), routers]
-    hop = np.where(gateway == routers, peer, inside)
-    return np.where(route == bgp.NO_ROUTE, ospf.NO_HOP, hop)

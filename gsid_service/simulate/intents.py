@@ -8,7 +8,7 @@ A negated intent is satisfied where the plain one is not. What is not there forw
 """
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -130,11 +130,13 @@ def derive(state: Forwarding, at_most: int) -> tuple[Fact, ...]:
     """
     plane = state.plane
     networks = [k for k in range(len(plane.networks)) if state.is_stable(k)]
-    pairs = [(k, r) for r in range(len(plane.routers)) for k in networks]
+    pairs: Sequence[int] = range(len(plane.routers) * len(networks))  # numbered: they are many
     if len(pairs) > at_most:
         pairs = sorted(random.Random(at_most).sample(pairs, at_most))
     derived = []
-    for network, router in pairs:
+    for pair in pairs:
+        router, place = divmod(pair, len(networks))
+        network = networks[place]
         way = state.walk(network, router)
         if way[-1] >= len(plane.routers) and len(way) > 2:
             args = plane.routers[router], plane.networks[network], plane.routers[way[-2]]

@@ -14,6 +14,7 @@ from gsid_service.simulate.plane import Plane
 Cost = npt.NDArray[np.float64]
 NO_HOP = -1
 CHUNK = 1 << 20  # elements of one [gateways, links] block, which bounds the memory
+FEW = 1 << 12  # pairs of gateway and router: all paths of so few are found faster than some
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,70 +38,118 @@ def shortest_paths(plane: Plane, gateways: IntArray) -> Paths:
     on_path = np.zeros((len(gateways), len(plane.links)), dtype=np.bool_)
     first_hop = np.full(cost.shape, NO_HOP, dtype=np.int64)
     paths = Paths(gateways, cost, on_path, first_hop)
-    _lead(plane, paths, np.arange(len(plane.links)))
+    _lead(plane, paths)
     return paths
 
 
 def reweighted(before: Plane, after: Plane, paths: Paths, links: list[int]) -> Paths:
     """The same paths with other weights on some links; only what these touch is searched anew."""
-    cost, waiting = paths.cost.copy(), np.zeros(paths.cost.shape, dtype=np.bool_)
+    if paths.cost.size <= FEW:
+        return shortest_paths(after, paths.gateways)
+    found = Paths(paths.gateways, paths.cost.copy(), paths.on_path.copy(), paths.first_hop.copy())
+    plane = before
     for link in links:
-        (start, end), weight = after.links[link], before.weights[link]
-        if after.weights[link] > weight:
-            # Whoever has a shortest path over the link may have to look for another.
-            (approach,) = _costs(before, np.array([start]))
-            over = approach + weight + paths.cost[:, [end]]
-            used = (over == paths.cost) & np.isfinite(over)
-            cost[used] = np.inf
-            waiting |= used
-        waiting[:, start] = True
-    _relax(after, cost, waiting)
-    found = Paths(paths.gateways, cost, paths.on_path.copy(), paths.first_hop.copy())
-    changed = (cost != paths.cost).any(axis=0)
-    # The links of a router whose own cost or whose neighbour's cost changed, and those reweighted.
-    leading = changed | np.bincount(
-        after.links[:, 0], changed[after.links[:, 1]], len(changed)
-    ).astype(np.bool_)
-    leading[after.links[links, 0]] = True
-    _lead(after, found, np.flatnonzero(leading[after.links[:, 0]]))
+        weights = plane.weights.copy()
+        weights[link] = after.weights[link]
+        was, plane = plane, plane.with_values(weights, plane.attributes)
+        _reweigh(was, plane, found, link)
     return found
 
 
-def _lead(plane: Plane, paths: Paths, links: IntArray) -> None:
-    """Work out which of the links, all those of some routers, are on paths, and the first hops."""
-    start, end = plane.links[links].T
-    paths.first_hop[:, start] = NO_HOP
-    step = max(1, CHUNK // max(1, len(links)))
+def _reweigh(before: Plane, after: Plane, paths: Paths, link: int) -> None:
+    """Change the paths for one link that has another weight."""
+    (start, end), cost = after.links[link], paths.cost
+    onward = cost[:, end] + after.weights[link]
+    would = (onward <= cost[:, start]) & np.isfinite(onward)
+    gateways = np.flatnonzero(paths.on_path[:, link] | would)
+    if len(gateways):
+        row, router = _recost(before, after, cost, link, gateways)
+        leading = np.zeros(cost.shape, dtype=np.bool_)
+        leading[gateways, start] = True
+        # Where a cost changed, and at the neighbours: every link has its other direction.
+        leading[row, router] = True
+        reached, _, degree = _links_of(after, router)
+        leading[np.repeat(row, degree), after.links[reached, 1]] = True
+        _lead_at(after, paths, *true_at(leading))
+
+
+def _recost(
+    before: Plane, after: Plane, cost: Cost, link: int, gateways: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Change the costs to some gateways for one link, and say for which gateways and routers.
+
+    No shortest path to the start of a link, or from its end, uses the link itself: with a lower
+    weight, the cost over it is known at once. With a higher one, whoever used it searches anew.
+    """
+    (start, end), old, new = after.links[link], before.weights[link], after.weights[link]
+    (approach,) = _costs(before, np.array([start]))
+    over = cost[gateways, end][:, None] + approach  # [gateways, R], without the link's own weight
+    if new < old:
+        at, router = true_at(over + new < cost[gateways])
+        cost[gateways[at], router] = over[at, router] + new
+    else:
+        at, router = true_at((over + old == cost[gateways]) & np.isfinite(over))
+        cost[gateways[at], router] = _searched(after, cost, gateways[at], router)
+    return gateways[at], router
+
+
+def true_at(table: BoolArray) -> tuple[IntArray, IntArray]:
+    """Rows and columns where a table is true; much faster than `nonzero` where few are."""
+    row, column = np.divmod(np.flatnonzero(table), table.shape[1])
+    return row, column
+
+
+def _lead(plane: Plane, paths: Paths) -> None:
+    """Work out which links are on paths, and the first hops."""
+    start, end = plane.links.T
+    step = max(1, CHUNK // max(1, len(plane.links)))
     for low in range(0, len(paths.cost), step):
         block = paths.cost[low : low + step]
-        onward = block[:, end] + plane.weights[links]
+        onward = block[:, end] + plane.weights
         used = (onward == block[:, start]) & np.isfinite(onward)
-        paths.on_path[low : low + step, links] = used
-        row, link = np.nonzero(used)
+        paths.on_path[low : low + step] = used
+        row, link = true_at(used)
         # Links are sorted and written last to first, so the lowest-numbered hop remains.
         paths.first_hop[low + row[::-1], start[link[::-1]]] = end[link[::-1]]
 
 
-def _relax(plane: Plane, cost: Cost, waiting: BoolArray) -> None:
-    """Lower the costs [G, R] that wait, and those behind them, until none can be lowered."""
-    end, routers = plane.links[:, 1], len(plane.routers)
-    row, router = np.nonzero(waiting)
-    while len(row):
-        link, first, degree = _links_of(plane, router)
-        onward = cost[np.repeat(row, degree), end[link]] + plane.weights[link]
-        best = np.minimum.reduceat(onward, first)
-        better = best < cost[row, router]
-        row, router = row[better], router[better]
-        cost[row, router] = best[better]
-        # Every link has its other direction: whom a router reaches can reach it.
-        link, _, degree = _links_of(plane, router)
-        behind = np.unique(np.repeat(row, degree) * routers + end[link])
-        row, router = np.divmod(behind, routers)
+def _lead_at(plane: Plane, paths: Paths, row: IntArray, router: IntArray) -> None:
+    """The same for some pairs of gateway and router."""
+    link, first, degree = _links_of(plane, router)
+    at, end = np.repeat(row, degree), plane.links[link, 1]
+    onward = paths.cost[at, end] + plane.weights[link]
+    used = (onward == np.repeat(paths.cost[row, router], degree)) & np.isfinite(onward)
+    paths.on_path[at, link] = used
+    none = len(plane.routers)
+    lowest = np.minimum.reduceat(np.where(used, end, none), first)
+    paths.first_hop[row, router] = np.where(lowest == none, NO_HOP, lowest)
+
+
+def _searched(plane: Plane, cost: Cost, row: IntArray, router: IntArray) -> Cost:
+    """[n]: the costs of sorted pairs of gateway and router, from those of all other pairs.
+
+    One search for all of them: the pairs are its nodes, and it begins at one more node, which
+    stands for all around them.
+    """
+    count, routers = len(row), len(plane.routers)
+    link, first, degree = _links_of(plane, router)
+    pair, weight = np.repeat(np.arange(count), degree), plane.weights[link]
+    own, onward = row * routers + router, row[pair] * routers + plane.links[link, 1]
+    place = np.minimum(np.searchsorted(own, onward), count - 1)
+    inside = own[place] == onward
+    around = np.minimum.reduceat(np.where(inside, np.inf, cost.ravel()[onward] + weight), first)
+    known = np.flatnonzero(np.isfinite(around))
+    weights = np.concatenate((weight[inside], around[known]))
+    starts = np.concatenate((place[inside], np.full(len(known), count)))
+    ends = np.concatenate((pair[inside], known))
+    graph = csr_matrix((weights, (starts, ends)), shape=(count + 1, count + 1))
+    found: Cost = dijkstra(graph, indices=[count])[0, :count]
+    return found
 
 
 def _links_of(plane: Plane, router: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """The links of each router in turn, where they begin in that list, and how many each has."""
-    starts = np.asarray(plane.link_starts)
+    starts = plane.first_link
     degree = starts[router + 1] - starts[router]
     first = np.cumsum(degree) - degree
     return np.arange(degree.sum()) + np.repeat(starts[router] - first, degree), first, degree
@@ -108,12 +157,11 @@ def _links_of(plane: Plane, router: IntArray) -> tuple[IntArray, IntArray, IntAr
 
 def _costs(plane: Plane, gateways: IntArray) -> Cost:
     """[G, R]: from every router to each gateway."""
-    routers, (start, end) = len(plane.routers), plane.links.T
+    routers, weights = len(plane.routers), plane.weights[plane.other_direction]
     # Towards a gateway is from it on the reversed graph. Every link has its other direction, so
     # both graphs have the same rows; only the weights change places.
-    turned = np.lexsort((start, end))
     reverse = csr_matrix(
-        (plane.weights[turned].astype(np.float64), plane.links[:, 1], plane.link_starts),
+        (weights.astype(np.float64), plane.links[:, 1], plane.first_link),
         shape=(routers, routers),
     )
     cost: Cost = dijkstra(reverse, indices=gateways).reshape(len(gateways), routers)

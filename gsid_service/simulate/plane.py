@@ -6,7 +6,9 @@ plain iBGP speaker of a full mesh is therefore written as a reflector without cl
 the same.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -50,10 +52,20 @@ class Plane:
         return {name: i for i, name in enumerate(self.routers + self.peers)}
 
     @cached_property
+    def first_link(self) -> IntArray:
+        """[R + 1]: the links of router r are rows first_link[r] to first_link[r + 1]."""
+        return np.searchsorted(self.links[:, 0], np.arange(len(self.routers) + 1))
+
+    @cached_property
     def link_starts(self) -> list[int]:
-        """[R + 1]: the links of router r are rows starts[r] to starts[r + 1]."""
-        starts = np.searchsorted(self.links[:, 0], np.arange(len(self.routers) + 1))
-        return cast(list[int], starts.tolist())
+        """`first_link` as a list, for those who ask for one router at a time."""
+        return cast(list[int], self.first_link.tolist())
+
+    @cached_property
+    def other_direction(self) -> IntArray:
+        """[L]: the row of each link's other direction."""
+        start, end = self.links.T
+        return np.lexsort((start, end))
 
     @cached_property
     def link_ends(self) -> list[int]:
@@ -68,6 +80,31 @@ class Plane:
     def peer_of(self) -> list[int]:
         """The external peer of each announcement."""
         return cast(list[int], self.announced[:, 1].tolist())
+
+    @cached_property
+    def routes_to(self) -> dict[int, list[int]]:
+        """The announcements of each network that has any."""
+        routes = defaultdict(list)
+        for route, network in enumerate(self.announced[:, 2].tolist()):
+            routes[network].append(route)
+        return dict(routes)
+
+    @cached_property
+    def rivals(self) -> IntArray:
+        """[n, 3] network, announcement, gateway: what each gateway of a network may hear."""
+        found = [
+            (network, route, self.gateway_of[other])
+            for network, routes in self.routes_to.items()
+            for route in routes
+            for other in routes
+        ]
+        return np.array(found, dtype=np.int64).reshape(-1, 3)
+
+    def with_values(self, weights: IntArray, attributes: IntArray) -> "Plane":
+        """The same network with other values; what was worked out of its shape is kept."""
+        other = copy(self)
+        vars(other).update(weights=weights, attributes=attributes)
+        return other
 
     def neighbours(self, router: int) -> list[int]:
         return self.link_ends[self.link_starts[router] : self.link_starts[router + 1]]
@@ -109,7 +146,7 @@ def build(entities: Iterable[Entity], facts: Iterable[Fact]) -> Plane:
         weights.setdefault((b, a), weight)
     links = sorted(weights)
     announced = [
-        (gateway, peer, network, *_attributes(params))
+        (gateway, peer, network, *attributes_of(params))
         for peer, network, params in routes
         for gateway in gateways.get(peer, ())
     ]
@@ -128,7 +165,8 @@ def build(entities: Iterable[Entity], facts: Iterable[Fact]) -> Plane:
     )
 
 
-def _attributes(params: Mapping[str, int]) -> tuple[int, ...]:
+def attributes_of(params: Mapping[str, int]) -> tuple[int, ...]:
+    """As `ATTRIBUTES`, with the protocol's default where one was left out."""
     return tuple(
         params.get(p.name, UNKNOWN if p.default is None else p.default) for p in ATTRIBUTES
     )

@@ -11,25 +11,29 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import NamedTuple
 
-from gsid_service.records import Fact, FactKey, Revert
+import numpy as np
+
+from gsid_service.records import Fact, FactKey, IntArray, Revert
 from gsid_service.schema import SCHEMA
 from gsid_service.simulate import intents
 from gsid_service.simulate.faults import slots
 from gsid_service.simulate.forwarding import Forwarding, moved
-from gsid_service.simulate.revise import Revised, Rows
+from gsid_service.simulate.plane import Plane
+from gsid_service.simulate.revise import Revised, Rows, Value
 
 AT_MOST = 64  # changed values, which bounds the work
+STATES_BYTES = 256 << 20  # of states that were tried and are kept
 LARGEST_SHARE = 0.3  # of all values; where more changed, each alone says little
 
 Slot = tuple[FactKey, str]
-Value = tuple[FactKey, str, int]
 
 
 class Trial(NamedTuple):
-    """Values put in place of those of a state: where that leads, and which intents turn."""
+    """Values put in place of those of a state: what that touches, and which intents turn."""
 
-    revised: Revised
-    moves: tuple[tuple[int, int], ...]  # network and router whose next hops change
+    values: frozenset[Value]
+    networks: list[int]  # for which forwarding was worked out anew
+    moves: int  # pairs of network and router whose next hops change
     asked: tuple[int, ...]  # intents about that traffic, as places in the bench's list
     repairs: tuple[int, ...]
     breaks: tuple[int, ...]
@@ -48,37 +52,58 @@ class Bench:
         stated: Sequence[Fact] = (),
         derived: Sequence[Fact] = (),
     ) -> None:
-        self.state, self.stated, self.wanted = state, len(stated), (*stated, *derived)
-        self.held = [intents.satisfied(intent, state) for intent in self.wanted]
-        self._tried: dict[Value, Trial | None] = {}
+        self.state = state
+        self._tried: dict[frozenset[Value], Trial | None] = {}
+        self._states: dict[frozenset[Value], Forwarding] = {}  # of these, as many as there is room
         self._rows = Rows.of(state, facts)
+        self._ask(stated, derived)
+
+    def _ask(self, stated: Sequence[Fact], derived: Sequence[Fact]) -> None:
+        self.stated, self.wanted = len(stated), (*stated, *derived)
+        self.held = [intents.satisfied(intent, self.state) for intent in self.wanted]
+        self._traffic = [_by_index(intent, self.state.plane) for intent in self.wanted]
         self._about: dict[int, list[int]] = defaultdict(list)  # network: places of its intents
-        index = state.plane.network_index
-        for place, intent in enumerate(self.wanted):
-            for network in intents.traffic(intent)[1]:
-                if network in index:
-                    self._about[index[network]].append(place)
+        for place, (_, networks) in enumerate(self._traffic):
+            for network in networks:
+                self._about[network].append(place)
+
+    def after(self, values: Iterable[Value]) -> "Bench":
+        """A bench in the state with other values, as far as forwarding depends on them."""
+        other = self.copy()
+        values = self._rows.known(values)
+        trial = other._rows.revise(self.state, values) if values else None
+        if trial is not None:
+            other._stand(*trial)
+        return other
+
+    def about_others(self, stated: Sequence[Fact], derived: Sequence[Fact]) -> "Bench":
+        """A bench in the same state, with other intents."""
+        other = self.copy()
+        other.forget()
+        other._ask(stated, derived)
+        return other
 
     def copy(self) -> "Bench":
         """Another bench in the same state."""
         other = copy(self)
-        other.held, other._tried = self.held.copy(), self._tried.copy()
+        other.held = self.held.copy()
+        other._tried, other._states = self._tried.copy(), self._states.copy()
         return other
 
-    def attempt(self, value: Value) -> Trial | None:
-        """What a value would do; None where forwarding does not depend on it."""
-        if value not in self._tried:
-            self._tried[value] = self.attempt_all([value])
-        return self._tried[value]
+    def forget(self) -> None:
+        """Make room: what was tried is tried again where it is asked for."""
+        self._tried, self._states = {}, {}
 
-    def attempt_all(self, values: Iterable[Value]) -> Trial | None:
-        """What the values would do together; None where forwarding does not depend on one."""
-        revised = Revised(self.state, [])
-        for key, parameter, value in values:
-            found = self._rows.revise(revised.state, key, parameter, value)
-            if found is None:
-                return None
-            revised = Revised(found.state, sorted({*revised.networks, *found.networks}))
+    def attempt(self, *values: Value) -> Trial | None:
+        """What values would do together; None where forwarding does not depend on one of them."""
+        together = frozenset(values)
+        if together not in self._tried:
+            revised = self._rows.revise(self.state, together)
+            self._tried[together] = None if revised is None else self._compare(together, revised)
+        return self._tried[together]
+
+    def _compare(self, values: frozenset[Value], revised: Revised) -> Trial:
+        self._remember(values, revised.state)
         moves = moved(self.state, revised.state)
         asked = self._asked(moves)
         unsettled = [k for k in revised.networks if not revised.state.is_stable(k)]
@@ -89,40 +114,77 @@ class Bench:
                 repairs.append(place)
             elif self.held[place] is True and holds is False:
                 breaks.append(place)
-        return Trial(revised, tuple(moves), tuple(asked), tuple(repairs), tuple(breaks))
+        turning = tuple(repairs), tuple(breaks)
+        return Trial(values, revised.networks, len(moves), tuple(asked), *turning)
+
+    def _remember(self, values: frozenset[Value], state: Forwarding) -> None:
+        """As many states as there is room for; the others are worked out again."""
+        self._states[values] = state
+        while len(self._states) > max(1, STATES_BYTES // state.size):
+            del self._states[next(iter(self._states))]
+
+    def state_of(self, trial: Trial) -> Forwarding:
+        """Where values lead that were tried upon the present state."""
+        if trial.values not in self._states:
+            revised = self._rows.revise(self.state, trial.values)
+            if revised is None:
+                raise LookupError("values that were not tried upon this state")
+            self._remember(trial.values, revised.state)
+        return self._states[trial.values]
 
     def keep(self, trial: Trial) -> None:
-        self.state, self._tried = trial.revised.state, {}
-        for place in self.about(trial.revised.networks):
-            self.held[place] = intents.satisfied(self.wanted[place], self.state)
+        self._stand(self.state_of(trial), trial.networks)
+
+    def _stand(self, state: Forwarding, networks: Iterable[int]) -> None:
+        """Another state, which differs from the last one in the traffic to some networks."""
+        self.state = state
+        self.forget()
+        for place in self.about(networks):
+            self.held[place] = intents.satisfied(self.wanted[place], state)
 
     def about(self, networks: Iterable[int]) -> list[int]:
         """The places of the intents that speak of traffic to any of the networks."""
         return sorted({place for network in networks for place in self._about.get(network, ())})
 
-    def _asked(self, moves: Iterable[tuple[int, int]]) -> list[int]:
+    def _asked(self, moves: IntArray) -> list[int]:
         """The intents about traffic that passes a router where it would move; no other turns."""
-        moved_at: dict[int, set[int]] = defaultdict(set)
-        for network, router in moves:
-            moved_at[network].add(router)
+        networks, first = np.unique(moves[:, 0], return_index=True)
+        routers = np.split(moves[:, 1], first[1:])
+        moved_at = {
+            network: set(at.tolist())
+            for network, at in zip(networks.tolist(), routers, strict=False)
+            if network in self._about
+        }
         return [place for place in self.about(moved_at) if self._passes(place, moved_at)]
 
     def _passes(self, place: int, moved_at: Mapping[int, set[int]]) -> bool:
-        source, networks = intents.traffic(self.wanted[place])
-        router, index = self.state.plane.router_index.get(source), self.state.plane.network_index
+        router, networks = self._traffic[place]
         return router is not None and any(
             not moved_at[k].isdisjoint(self.state.reached(k, router))
-            for k in map(index.get, networks)
-            if k is not None and k in moved_at
+            for k in networks
+            if k in moved_at
         )
+
+
+def _by_index(intent: Fact, plane: Plane) -> tuple[int | None, list[int]]:
+    """The router whose traffic an intent speaks of, and to which networks, as far as they exist."""
+    source, networks = intents.traffic(intent)
+    known = [plane.network_index[n] for n in networks if n in plane.network_index]
+    return plane.router_index.get(source), known
 
 
 def reverts(
     bench: Bench, facts: Sequence[Fact], baseline: Iterable[Fact], at_most: int = AT_MOST
 ) -> dict[Slot, Revert]:
     """For each value that changed since the baseline, if they are not too many."""
-    different = list(changed(facts, baseline))
     values = sum(map(len, slots(facts).values()))
+    return try_reverts(bench, list(changed(facts, baseline)), values, at_most)
+
+
+def try_reverts(
+    bench: Bench, different: Sequence[Value], values: int, at_most: int = AT_MOST
+) -> dict[Slot, Revert]:
+    """The same, where it is known which values changed, and how many there are."""
     if len(different) > min(at_most, LARGEST_SHARE * values):
         return {}
     found: dict[Slot, Revert] = {}
@@ -132,7 +194,7 @@ def reverts(
             found[key, parameter] = Revert(
                 repairs=sum(place < bench.stated for place in trial.repairs),
                 breaks=sum(place < bench.stated for place in trial.breaks),
-                moves=len(trial.moves),
+                moves=trial.moves,
                 asked=sum(place < bench.stated for place in trial.asked),
             )
     return found

@@ -1,22 +1,23 @@
-"""A forwarding state with one value changed: only what the value touches is computed anew.
+"""A forwarding state with some values changed: only what the values touch is computed anew.
 
 An attribute of a route touches one network. The weight of a link touches the gateways that some
-router reaches, or now would reach, over it, and the networks that these gateways announce.
+router reaches, or now would reach, over it, and the networks that these gateways announce; what
+gateways and reflectors agree on stands unless one of them has other costs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from gsid_service import schema
-from gsid_service.records import BoolArray, Fact, FactKey, IntArray
+from gsid_service.records import BoolArray, Fact, FactKey
 from gsid_service.simulate import bgp, ospf
-from gsid_service.simulate.forwarding import Forwarding, next_hop
-from gsid_service.simulate.plane import ATTRIBUTES
+from gsid_service.simulate.forwarding import Forwarding
+from gsid_service.simulate.plane import ATTRIBUTES, Plane, attributes_of
 
-Array = TypeVar("Array", IntArray, BoolArray, ospf.Cost)
+Value = tuple[FactKey, str, int]
 COLUMN = {parameter.name: column for column, parameter in enumerate(ATTRIBUTES)}
 
 
@@ -31,8 +32,8 @@ class Revised(NamedTuple):
 class Rows:
     """Where the values of facts stand in a plane: rows of its links, and of its announcements."""
 
+    plane: Plane
     links: dict[FactKey, list[int]]
-    routes: dict[FactKey, list[int]]
 
     @classmethod
     def of(cls, state: Forwarding, facts: Iterable[Fact]) -> "Rows":
@@ -51,73 +52,78 @@ class Rows:
             ends = [(a, b)] if (b, a) in both else [(a, b), (b, a)]
             key = FactKey(schema.CONNECTED.name, (plane.routers[a], plane.routers[b]))
             links[key] = [row[link] for link in ends]
-        routes: dict[FactKey, list[int]] = {}
-        for number, (_, peer, network) in enumerate(plane.announced.tolist()):
-            args = plane.peers[peer], plane.networks[network]
-            routes.setdefault(FactKey(schema.BGP_ROUTE.name, args), []).append(number)
-        return cls(links, routes)
+        return cls(plane, links)
 
-    def revise(self, state: Forwarding, key: FactKey, parameter: str, value: int) -> Revised | None:
-        """The state with another value; None for what forwarding does not depend on."""
-        if key in self.links and parameter == schema.OSPF_WEIGHT.name:
-            return _reweighted(state, self.links[key], value)
-        if key in self.routes and parameter in COLUMN:
-            return _reannounced(state, self.routes[key], COLUMN[parameter], value)
-        return None
+    def routes(self, key: FactKey) -> list[int]:
+        """The announcements that are a route; none where its peer has no session."""
+        if key.predicate != schema.BGP_ROUTE.name:
+            return []
+        plane, (peer, network) = self.plane, key.args
+        hop, k = plane.hop_index.get(peer), plane.network_index.get(network)
+        if hop is None or k is None:
+            return []
+        number = hop - len(plane.routers)
+        return [route for route in plane.routes_to.get(k, ()) if plane.peer_of[route] == number]
 
+    def known(self, values: Iterable[Value]) -> list[Value]:
+        """Those of values on which forwarding depends."""
+        return [value for value in values if value[0] in self.links or self.routes(value[0])]
 
-def _reannounced(state: Forwarding, routes: list[int], column: int, value: int) -> Revised:
-    attributes = state.plane.attributes.copy()
-    attributes[routes, column] = value
-    plane = replace(state.plane, attributes=attributes)
-    networks = np.unique(plane.announced[routes, 2]).tolist()
-    return _reselected(replace(state, plane=plane, asked={}, passed={}), networks)
-
-
-def _reweighted(state: Forwarding, links: list[int], weight: int) -> Revised:
-    weights = state.plane.weights.copy()
-    weights[links] = weight
-    plane = replace(state.plane, weights=weights)
-    touched = _touched(state, links, weight)
-    paths = state.paths
-    if touched.any():
-        old = ospf.Paths(
-            paths.gateways[touched],
-            paths.cost[touched],
-            paths.on_path[touched],
-            paths.first_hop[touched],
-        )
-        anew = ospf.reweighted(state.plane, plane, old, links)
-        paths = ospf.Paths(
-            paths.gateways,
-            _overwritten(paths.cost, touched, anew.cost),
-            _overwritten(paths.on_path, touched, anew.on_path),
-            _overwritten(paths.first_hop, touched, anew.first_hop),
-        )
-    rows = np.searchsorted(paths.gateways, plane.announced[:, 0])
-    networks = np.unique(plane.announced[touched[rows], 2]).tolist()
-    return _reselected(replace(state, plane=plane, paths=paths, asked={}, passed={}), networks)
+    def revise(self, state: Forwarding, values: Iterable[Value]) -> Revised | None:
+        """The state with other values; None where forwarding does not depend on one of them."""
+        weights, attributes = state.plane.weights.copy(), state.plane.attributes.copy()
+        links: list[int] = []
+        routes: list[int] = []
+        for key, parameter, value in values:
+            if key in self.links and parameter == schema.OSPF_WEIGHT.name:
+                weights[self.links[key]] = value
+                links += self.links[key]
+            elif parameter in COLUMN and (rows := self.routes(key)):
+                attributes[rows, COLUMN[parameter]] = value
+                routes += rows
+            else:
+                return None
+        return _revised(state, state.plane.with_values(weights, attributes), links, routes)
 
 
-def _touched(state: Forwarding, links: list[int], weight: int) -> BoolArray:
-    """[G]: the gateways to which some path uses one of the links, or now would."""
-    paths, ends = state.paths, state.plane.links[links]
-    onward = paths.cost[:, ends[:, 1]] + weight  # [G, links]
-    would = (onward <= paths.cost[:, ends[:, 0]]) & np.isfinite(onward)
-    touched: BoolArray = np.any(paths.on_path[:, links] | would, axis=1)
-    return touched
+def values_of(fact: Fact) -> Iterator[Value]:
+    """All that forwarding depends on in a fact."""
+    if fact.predicate == schema.CONNECTED.name:
+        yield fact.key, schema.OSPF_WEIGHT.name, fact.params[schema.OSPF_WEIGHT.name]
+    elif fact.predicate == schema.BGP_ROUTE.name:
+        for parameter, value in zip(ATTRIBUTES, attributes_of(fact.params), strict=True):
+            yield fact.key, parameter.name, value
 
 
-def _overwritten(old: Array, rows: BoolArray, new: Array) -> Array:
-    changed = old.copy()
-    changed[rows] = new
-    return changed
+def _revised(state: Forwarding, plane: Plane, links: list[int], routes: list[int]) -> Revised:
+    """The state after these links and routes have the values of another plane."""
+    paths, before = state.paths, state.selection
+    disputed = set(plane.announced[routes, 2].tolist())
+    networks = disputed.copy()
+    if routes:
+        preference = bgp.prefer(plane, paths, state.always_compare_med)
+        before = replace(before, preference=preference)
+    if links:
+        paths = ospf.reweighted(state.plane, plane, paths, links)
+        networks |= _networks_behind(state.paths, paths, plane, before)
+        disputed |= _networks_in_doubt(state.paths.cost != paths.cost, plane, before)
+    where = sorted(networks)
+    selection = bgp.reselect(plane, paths, before, where, disputed)
+    anew = Forwarding(plane, paths, selection, state.always_compare_med)
+    return Revised(anew, where)
 
 
-def _reselected(state: Forwarding, networks: list[int]) -> Revised:
-    selection = bgp.reselect(
-        state.plane, state.paths, state.always_compare_med, state.selection, networks
-    )
-    hops = state.next_hop.copy()
-    hops[networks] = next_hop(state.plane, state.paths, selection.route[networks])
-    return Revised(replace(state, selection=selection, next_hop=hops), networks)
+def _networks_behind(
+    old: ospf.Paths, new: ospf.Paths, plane: Plane, selection: bgp.Selection
+) -> set[int]:
+    """Those to one of whose gateways some router has other paths."""
+    turned = np.any(old.cost != new.cost, axis=1) | np.any(old.on_path != new.on_path, axis=1)
+    return set(plane.announced[turned[selection.preference.row], 2].tolist())
+
+
+def _networks_in_doubt(changed: BoolArray, plane: Plane, selection: bgp.Selection) -> set[int]:
+    """Those of which a gateway or a reflector has another cost [G, R] to one of the gateways."""
+    network, route, gateway = plane.rivals.T
+    row = selection.preference.row[route]
+    at_reflector: BoolArray = np.any(changed[:, selection.sessions.reflectors], axis=1)
+    return set(network[changed[row, gateway] | at_reflector[row]].tolist())

@@ -82,6 +82,26 @@ def _on_the_map(places: list[tuple[float, float]]) -> tuple[tuple[float, float],
     return tuple((round((x - left) / size, 4), round((y - low) / size, 4)) for x, y in places)
 
 
+def part(whole: Topology, routers: int) -> Topology:
+    """A connected part: the best connected router and those around it, nearest first."""
+    if not 1 <= routers <= whole.routers:
+        raise ValueError(f"{whole.name} has {whole.routers} routers, not {routers}")
+    neighbours: dict[int, list[int]] = {router: [] for router in range(whole.routers)}
+    for a, b in whole.links:
+        neighbours[a].append(b)
+        neighbours[b].append(a)
+    found = [max(neighbours, key=lambda router: len(neighbours[router]))]
+    for router in found:
+        found += [n for n in neighbours[router] if n not in found]
+    number = {router: i for i, router in enumerate(sorted(found[:routers]))}
+    return Topology(
+        whole.name,
+        tuple(whole.positions[router] for router in number),
+        tuple((number[a], number[b]) for a, b in whole.links if a in number and b in number),
+        tuple(whole.labels[router] for router in number),
+    )
+
+
 def draw(rng: random.Random) -> Topology:
     """A real topology of 10 to 100 routers, each as likely as the next."""
     return real(pick(rng, _drawable()))

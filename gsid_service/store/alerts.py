@@ -20,7 +20,8 @@ from gsid_service.records import (
     Status,
     UnderWay,
 )
-from gsid_service.store.tables import alert_events, alerts, notifications
+from gsid_service.store.news import tell
+from gsid_service.store.tables import alert_events, alerts, networks, notifications
 
 DOCUMENT = (
     "score",
@@ -63,6 +64,16 @@ def slots(connection: Connection, network: str) -> set[Slot]:
     """What a network has alerts about."""
     query = select(alerts.c.document, alerts.c.parameter).where(alerts.c.network == network)
     return {(_key(row.document), row.parameter) for row in connection.execute(query)}
+
+
+def urgent(connection: Connection, names: Sequence[str], scored_before: datetime) -> set[str]:
+    """Of some networks those with an alert that is not resolved, and not scored since then."""
+    if not names:
+        return set()
+    open_ones = alerts.c.network.in_(names) & (alerts.c.status != Status.RESOLVED.value)
+    query = select(alerts.c.network).join(networks, networks.c.name == alerts.c.network)
+    query = query.where(open_ones, networks.c.scored_at < scored_before)
+    return set(connection.scalars(query.distinct()))
 
 
 def find(connection: Connection, number: int, to_change: bool = False) -> Alert | None:
@@ -109,6 +120,7 @@ def save(connection: Connection, alert: Alert, known_events: int) -> Alert:
     ]
     if fresh:
         connection.execute(alert_events.insert(), fresh)
+        tell(connection, alert.network)
     return replace(alert, id=f"a{number}")
 
 

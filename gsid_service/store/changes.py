@@ -62,6 +62,11 @@ def unclosed(connection: Connection, network: str) -> list[Change]:
     return [_change(row) for row in connection.execute(query.order_by(changes.c.number))]
 
 
+def networks_with_unclosed(connection: Connection) -> list[str]:
+    query = select(changes.c.network).where(changes.c.closed_at.is_(None)).distinct()
+    return list(connection.scalars(query))
+
+
 def count_unclosed(connection: Connection, network: str) -> int:
     query = select(func.count()).select_from(changes)
     known = (changes.c.network == network) & changes.c.closed_at.is_(None)

@@ -1,5 +1,6 @@
 """Maintenance windows: when what is done to which network, by whom and why."""
 
+from collections.abc import Collection
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
@@ -8,6 +9,8 @@ from sqlalchemy import Connection, Row, or_, select, update
 
 from gsid_service.notices import Mode, Window
 from gsid_service.store.tables import maintenance
+
+_HOLDING = select(maintenance.c.number).where(maintenance.c.holding)
 
 
 def add(connection: Connection, window: Window) -> Window:
@@ -43,10 +46,22 @@ def standing(connection: Connection, now: datetime) -> list[Window]:
     return [_window(row) for row in connection.execute(query.order_by(maintenance.c.number))]
 
 
+def hold(connection: Connection, numbers: Collection[int]) -> list[Window]:
+    """Note which windows let no alert open; those that did until now, and no longer do."""
+    if set(connection.scalars(_HOLDING)) == set(numbers):
+        return []
+    begun = maintenance.c.number.in_(numbers) & maintenance.c.holding.is_not(True)
+    connection.execute(update(maintenance).where(begun).values(holding=True))
+    over = maintenance.c.holding & maintenance.c.number.not_in(numbers)
+    ended = update(maintenance).where(over).values(holding=False).returning(maintenance)
+    return [_window(row) for row in connection.execute(ended)]
+
+
 def cancel(connection: Connection, number: int, now: datetime) -> None:
     query = update(maintenance).where(maintenance.c.number == number)
     connection.execute(query.values(cancelled_at=now))
 
 
 def _window(row: Row[Any]) -> Window:
-    return Window(**{**row._mapping, "mode": Mode(row.mode)})
+    known = {name: value for name, value in row._mapping.items() if name != "holding"}
+    return Window(**{**known, "mode": Mode(row.mode)})

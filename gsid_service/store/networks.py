@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select, text, update
 
+from gsid_service.store.news import tell
 from gsid_service.store.tables import networks
 
 
@@ -22,6 +23,8 @@ class Network:
     problem: str | None
     summary: Mapping[str, Any]
     notify_at: datetime | None = None
+    silent: Sequence[str] | None = None
+    differing: Sequence[Any] | None = None
 
 
 def find(connection: Connection, name: str, to_change: bool = False) -> Network | None:
@@ -54,6 +57,17 @@ def change_settings(connection: Connection, name: str, settings: Mapping[str, An
     connection.execute(update(networks).where(networks.c.name == name).values(settings=settings))
 
 
+def take_turn(connection: Connection, name: str, news: int) -> Network | None:
+    """Let nobody else save a round of the network until this transaction ends, and say how it is
+    now; None where a round of later news is saved already."""
+    if connection.dialect.name == "postgresql":
+        # Not the row: who changes alerts locks those first, and the network after them.
+        turn = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
+        connection.execute(turn, {"name": name})
+    found = find(connection, name)
+    return found if found is not None and found.done <= news else None
+
+
 def finish(
     connection: Connection,
     name: str,
@@ -61,17 +75,33 @@ def finish(
     scored: int,
     now: datetime,
     summary: Mapping[str, Any],
+    silent: Sequence[str] = (),
+    differing: Sequence[Any] = (),
 ) -> None:
     """The cycle has dealt with all news up to `news`, and scored all snapshots up to `scored`."""
+    seen = {"summary": summary, "silent": list(silent), "differing": list(differing)}
     connection.execute(
         update(networks)
         .where(networks.c.name == name)
-        .values(done=news, scored=scored, scored_at=now, problem=None, summary=summary)
+        .values(done=news, scored=scored, scored_at=now, problem=None, **seen)
     )
+    tell(connection, name)
 
 
-def fail(connection: Connection, name: str, news: int, problem: str) -> None:
+def fail(
+    connection: Connection, name: str, news: int, problem: str, silent: Sequence[str] = ()
+) -> None:
     """The cycle could not deal with the news; it tries again when there is more."""
     connection.execute(
-        update(networks).where(networks.c.name == name).values(done=news, problem=problem)
+        update(networks)
+        .where(networks.c.name == name, networks.c.done <= news)
+        .values(done=news, problem=problem, silent=list(silent))
     )
+    tell(connection, name)
+
+
+def last_seen(connection: Connection) -> dict[str, tuple[set[str], bool]]:
+    """Of each network the collectors that its last cycle took for silent, and whether it saw any
+    router forward otherwise than its values say."""
+    rows = connection.execute(select(networks.c.name, networks.c.silent, networks.c.differing))
+    return {row.name: (set(row.silent or ()), bool(row.differing)) for row in rows}

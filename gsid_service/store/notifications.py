@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, func, select, update
 
 from gsid_service.notices import Group, Notification, Told
 from gsid_service.records import Severity, Status
@@ -63,9 +63,22 @@ def look_at_all(connection: Connection, at: datetime) -> None:
     look_at(connection, list(names), at)
 
 
-def to_look_at(connection: Connection, now: datetime) -> list[str]:
-    query = select(networks.c.name).where(networks.c.notify_at <= now)
+def take(connection: Connection, name: str, now: datetime, ahead: datetime) -> bool:
+    """Take it upon oneself to look at a network that is due; False where somebody else did."""
+    mine = (networks.c.name == name) & _is_due(now, ahead)
+    return connection.execute(update(networks).where(mine).values(notify_at=None)).rowcount > 0
+
+
+def to_look_at(connection: Connection, now: datetime, ahead: datetime) -> list[str]:
+    """Those that are due; all that was planned later than `ahead` is, since the clock was set back
+    meanwhile."""
+    query = select(networks.c.name).where(_is_due(now, ahead))
     return list(connection.scalars(query.order_by(networks.c.notify_at, networks.c.name)))
+
+
+def _is_due(now: datetime, ahead: datetime) -> ColumnElement[bool]:
+    set_back = networks.c.notify_at.is_not(None) & (networks.c.scored_at > ahead)
+    return (networks.c.notify_at <= now) | set_back
 
 
 def next_look(connection: Connection) -> datetime | None:

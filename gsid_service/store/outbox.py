@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, Select, delete, func, select, update
 
 from gsid_service.notices import REPEAT, Delivery, Message, Outgoing, Sending
 from gsid_service.store.database import packed, unpacked, upsert
-from gsid_service.store.tables import deliveries, receivers
+from gsid_service.store.tables import deliveries, holds, receivers
 
 HEAD = [column for column in deliveries.c if column.name != "message"]
 PENDING = deliveries.c.status == Sending.PENDING.value
@@ -19,6 +19,13 @@ class Disabled(NamedTuple):
 
     at: datetime
     reason: str
+
+
+class Hold(NamedTuple):
+    """Until when a receiver that is away is left alone, after how many failures in a row."""
+
+    until: datetime
+    failures: int
 
 
 def put(
@@ -77,7 +84,15 @@ def take(
     if row is None:
         return None
     due: datetime = row.due
-    return due if due > now else (_delivery(row), unpacked(row.message))
+    waits = due > now and row.attempts > 0  # else only the clock was set back since it was made
+    return due if waits else (_delivery(row), unpacked(row.message))
+
+
+def hurry(connection: Connection, receiver: str, now: datetime) -> None:
+    """What waits for a receiver is due, and the receiver is not left alone."""
+    waiting = (deliveries.c.receiver == receiver) & PENDING & (deliveries.c.due > now)
+    connection.execute(update(deliveries).where(waiting).values(due=now))
+    release(connection, receiver)
 
 
 def settle(connection: Connection, number: int, now: datetime, **became: Any) -> None:
@@ -87,6 +102,27 @@ def settle(connection: Connection, number: int, now: datetime, **became: Any) ->
         values["settled_at"] = now
     query = update(deliveries).where(deliveries.c.number == number, PENDING)
     connection.execute(query.values(attempts=deliveries.c.attempts + 1, **values))
+
+
+def held(connection: Connection, receiver: str) -> Hold | None:
+    row = connection.execute(select(holds).where(holds.c.receiver == receiver)).first()
+    return None if row is None else Hold(row.until, row.failures)
+
+
+def hold(connection: Connection, receiver: str, found: Hold) -> None:
+    upsert(connection, holds, [{"receiver": receiver, **found._asdict()}])
+
+
+def release(connection: Connection, receiver: str) -> None:
+    connection.execute(delete(holds).where(holds.c.receiver == receiver))
+
+
+def due(connection: Connection, now: datetime) -> set[str]:
+    """The receivers that a message may be sent to now."""
+    waiting = select(holds.c.receiver).where(holds.c.until > now)
+    is_due = (deliveries.c.due <= now) | (deliveries.c.attempts == 0)  # as `take` has it
+    query = select(deliveries.c.receiver).where(PENDING, is_due)
+    return set(connection.scalars(query.where(deliveries.c.receiver.not_in(waiting)).distinct()))
 
 
 def disable(connection: Connection, receiver: str, now: datetime, reason: str) -> int:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, select
+from sqlalchemy import Connection, Table, delete, func, select
 
 from gsid_service.notices import Sending
 from gsid_service.records import Status
@@ -11,6 +11,7 @@ from gsid_service.store.snapshots import chains
 from gsid_service.store.tables import (
     alert_events,
     alerts,
+    baselines,
     changes,
     deliveries,
     groups,
@@ -40,9 +41,17 @@ def forget_snapshots(
 
 
 def forget_history(connection: Connection, network: str, before: datetime, step: int = STEP) -> int:
-    """Delete some lines of scores, closed changes and resolved alerts that are too old."""
+    """Delete some lines of scores, closed changes, resolved alerts and approvals that another one
+    took the place of, where they are too old."""
     old_scores = (score_history.c.network == network) & (score_history.c.at < before)
     deleted = _delete(connection, score_history, old_scores, step)
+    newest = select(func.max(baselines.c.number)).where(baselines.c.network == network)
+    superseded = (
+        (baselines.c.network == network)
+        & (baselines.c.approved_at < before)
+        & (baselines.c.number < newest.scalar_subquery())
+    )
+    deleted += _delete(connection, baselines, superseded, step - deleted)
     closed = (changes.c.network == network) & (changes.c.closed_at < before)
     deleted += _delete(connection, changes, closed, step - deleted)
     over = (

@@ -1,49 +1,73 @@
 """Scores: the newest of every value, and how each came about over time."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, select
+import numpy as np
+from sqlalchemy import Connection, bindparam, delete, func, select
 
 from gsid_service.records import FactKey
 from gsid_service.store.database import upsert
+from gsid_service.store.scored import Score, Scored
 from gsid_service.store.tables import score_history, scores
 
-SMALLEST_CHANGE = 0.01  # of a score that is worth a line in its history
-QUIET = 0.1  # a new value below this has no history yet
+AT_ONCE = 10_000  # rows of one statement
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """How likely one value is wrong."""
-
-    fact: FactKey
-    parameter: str
-    observed: int
-    baseline: int | None
-    score: float
-    stale: bool
-    snapshot: int
-
-    @property
-    def slot(self) -> tuple[str, str]:
-        return self.fact.digest, self.parameter
+def kept(connection: Connection, network: str) -> Scored:
+    """The scores of a network."""
+    rows = connection.execute(select(scores).where(scores.c.network == network))
+    return Scored.of(
+        Score(
+            *(FactKey(row.predicate, tuple(row.args)), row.parameter),
+            *(row.observed, row.baseline, row.score, row.stale),
+        )
+        for row in rows
+    )
 
 
-def replace(connection: Connection, network: str, found: Sequence[Score], now: datetime) -> None:
-    """Keep what differs from what is kept already, and forget values that are gone."""
-    before = {
-        (row.fact, row.parameter): (row.observed, row.baseline, row.score, row.stale)
-        for row in connection.execute(select(scores).where(scores.c.network == network))
-    }
-    changed = [s for s in found if _differs(s, before.get(s.slot))]
-    noted = [s for s in changed if _is_noted(s, before.get(s.slot))]
-    upsert(connection, scores, [_row(network, s, now) for s in changed])
-    if noted:
-        connection.execute(score_history.insert(), [_line(network, s, now) for s in noted])
-    gone = sorted(before.keys() - {s.slot for s in found})
+def replace(
+    connection: Connection,
+    network: str,
+    found: Scored,
+    snapshot_of: Callable[[FactKey], int],
+    now: datetime,
+    before: Scored | None = None,
+) -> Scored:
+    """Keep what differs from what is kept already, and forget values that are gone.
+
+    `before` is what is kept, for who knows it; what is kept then is the answer. `snapshot_of` says
+    which snapshot last stated a fact.
+    """
+    before = kept(connection, network) if before is None else before
+    same = before.in_order_of(found.facts)
+    differing = found.differing(same)
+    for some in _some(found.at(differing)):
+        upsert(connection, scores, [_row(network, s, snapshot_of(s.fact), now) for s in some])
+    for some in _some(found.at(found.noted(same))):
+        lines = [_line(network, s, snapshot_of(s.fact), now) for s in some]
+        connection.execute(score_history.insert(), lines)
+    _forget(connection, network, before, same, found)
+    return found.upon(same, differing)
+
+
+def _some(found: Iterable[Score]) -> Iterator[list[Score]]:
+    """A number of them after another, which bounds the memory."""
+    found = iter(found)
+    while some := list(islice(found, AT_ONCE)):
+        yield some
+
+
+def _forget(
+    connection: Connection, network: str, before: Scored, same: Scored, found: Scored
+) -> None:
+    gone = [score.slot for score in same.at(same.there & ~found.there)]
+    if same is not before:
+        there = set(found.facts)
+        missing = np.array([fact not in there for fact in before.facts], dtype=np.bool_)
+        gone += [score.slot for score in before.at(before.there & missing[:, None])]
     if gone:
         this = (scores.c.fact == bindparam("of")) & (scores.c.parameter == bindparam("what"))
         connection.execute(
@@ -52,20 +76,7 @@ def replace(connection: Connection, network: str, found: Sequence[Score], now: d
         )
 
 
-def _differs(score: Score, before: tuple[int, int | None, float, bool] | None) -> bool:
-    if before is None:
-        return True
-    same = before[:2] == (score.observed, score.baseline) and before[3] == score.stale
-    return not same or abs(before[2] - score.score) >= SMALLEST_CHANGE
-
-
-def _is_noted(score: Score, before: tuple[int, int | None, float, bool] | None) -> bool:
-    if before is None:
-        return score.score >= QUIET
-    return before[0] != score.observed or abs(before[2] - score.score) >= SMALLEST_CHANGE
-
-
-def _row(network: str, score: Score, now: datetime) -> dict[str, Any]:
+def _row(network: str, score: Score, snapshot: int, now: datetime) -> dict[str, Any]:
     return {
         "network": network,
         "fact": score.fact.digest,
@@ -76,15 +87,15 @@ def _row(network: str, score: Score, now: datetime) -> dict[str, Any]:
         "baseline": score.baseline,
         "score": score.score,
         "stale": score.stale,
-        "snapshot": score.snapshot,
+        "snapshot": snapshot,
         "since": now,
     }
 
 
-def _line(network: str, score: Score, now: datetime) -> dict[str, Any]:
-    row = _row(network, score, now)
+def _line(network: str, score: Score, snapshot: int, now: datetime) -> dict[str, Any]:
+    row = _row(network, score, snapshot, now)
     kept = {name: row[name] for name in ("network", "fact", "parameter", "observed", "score")}
-    return kept | {"at": now, "snapshot": score.snapshot}
+    return kept | {"at": now, "snapshot": snapshot}
 
 
 def page(
@@ -129,3 +140,60 @@ def stale(connection: Connection, network: str) -> set[tuple[str, str]]:
     """The values that only silent collectors state, as a fact's digest and a parameter."""
     query = select(scores.c.fact, scores.c.parameter).where(scores.c.network == network)
     return {(row.fact, row.parameter) for row in connection.execute(query.where(scores.c.stale))}
+
+
+def marks(connection: Connection, network: str, least: float) -> list[tuple[str, float, bool]]:
+    """The digest, score and staleness of the values that are suspicious or stale."""
+    query = select(scores.c.fact, scores.c.score, scores.c.stale).where(
+        scores.c.network == network, (scores.c.score >= least) | scores.c.stale
+    )
+    return [(row.fact, row.score, row.stale) for row in connection.execute(query)]
+
+
+def of_facts(connection: Connection, network: str, facts: Sequence[str]) -> list[dict[str, Any]]:
+    """The scores of some facts, named by their digests."""
+    query = select(scores).where(scores.c.network == network, scores.c.fact.in_(facts))
+    return [dict(row._mapping) for row in connection.execute(query)]
+
+
+def at(connection: Connection, network: str, before: datetime, least: float) -> list[Any]:
+    """The scores as they were before a time, the highest first; facts by their digests."""
+    last = (
+        select(func.max(score_history.c.number).label("number"))
+        .where(score_history.c.network == network, score_history.c.at < before)
+        .group_by(score_history.c.fact, score_history.c.parameter)
+        .subquery()
+    )
+    query = (
+        select(score_history)
+        .join(last, last.c.number == score_history.c.number)
+        .where(score_history.c.score >= least)
+    )
+    return list(connection.execute(query.order_by(score_history.c.score.desc())))
+
+
+def lines(connection: Connection, network: str, least: float, limit: int) -> list[Any]:
+    """The history of every value that was ever as suspicious as `least`, the oldest first."""
+    suspicious = (
+        select(score_history.c.fact, score_history.c.parameter)
+        .where(score_history.c.network == network, score_history.c.score >= least)
+        .distinct()
+        .subquery()
+    )
+    query = (
+        select(
+            score_history.c.fact,
+            score_history.c.parameter,
+            score_history.c.at,
+            score_history.c.score,
+        )
+        .join(
+            suspicious,
+            (score_history.c.fact == suspicious.c.fact)
+            & (score_history.c.parameter == suspicious.c.parameter),
+        )
+        .where(score_history.c.network == network)
+        .order_by(score_history.c.number.desc())
+        .limit(limit)
+    )
+    return list(reversed(connection.execute(query).all()))

@@ -1,14 +1,16 @@
 """Snapshots as they came in, and the networks that they speak of."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from gsid_service.records import Snapshot
 from gsid_service.store.database import upsert
+from gsid_service.store.tables import collectors as heard
 from gsid_service.store.tables import networks, snapshots
 
 
@@ -29,7 +31,6 @@ class Outcome(Enum):
 class Receipt(NamedTuple):
     outcome: Outcome
     number: int
-    is_newest: bool  # of its collector
 
 
 class Kept(NamedTuple):
@@ -51,47 +52,54 @@ class _Key(NamedTuple):
 
 
 # Statements are made once: to put one together costs more than to execute it.
-_MINE = and_(
-    snapshots.c.network == bindparam("network"), snapshots.c.collector == bindparam("collector")
-)
-_NEWEST = select(func.max(snapshots.c.sequence)).where(_MINE)
 _SAME = select(snapshots.c.number, snapshots.c.digest).where(
-    _MINE, snapshots.c.sequence == bindparam("sequence")
+    *(snapshots.c[name] == bindparam(name) for name in _Key._fields)
 )
-_INSERT = snapshots.insert().returning(
-    *(snapshots.c[name] for name in _Key._fields), snapshots.c.number
+_INSERT = {
+    dialect: insert(snapshots)
+    .on_conflict_do_nothing(index_elements=_Key._fields)
+    .returning(*(snapshots.c[name] for name in _Key._fields), snapshots.c.number)
+    for dialect, insert in (("sqlite", sqlite.insert), ("postgresql", postgresql.insert))
+}
+_HEAR = {
+    dialect: (adding := insert(heard)).on_conflict_do_update(
+        index_elements=["network", "collector"], set_={"heard_at": adding.excluded.heard_at}
+    )
+    for dialect, insert in (("sqlite", sqlite.insert), ("postgresql", postgresql.insert))
+}
+# Locked on PostgreSQL, in order: a network's snapshots are numbered as they become visible.
+_THERE = (
+    select(networks.c.name)
+    .where(networks.c.name.in_(bindparam("names", expanding=True)))
+    .order_by(networks.c.name)
+    .with_for_update(key_share=True)
 )
 _TOUCH = (
     update(networks)
     .where(networks.c.name.in_(bindparam("names", expanding=True)))
     .values(news=networks.c.news + 1)
-    .returning(networks.c.name)
 )
 
 
 def add(connection: Connection, incoming: Sequence[Incoming], now: datetime) -> list[Receipt]:
     """Keep snapshots, each once; a known sequence with another body is a conflict."""
     keyed = [(_key(item.snapshot), item) for item in incoming]
-    newest = {key[:2]: _newest(connection, key) for key, _ in keyed}
-    known = _known(connection, {key for key, _ in keyed if key.sequence <= newest[key[:2]]})
-    fresh: dict[_Key, Incoming] = {}
+    first: dict[_Key, Incoming] = {}
     for key, item in keyed:
-        if key not in known:
-            fresh.setdefault(key, item)
-    named = {key.network for key in fresh}
-    unknown = named - touch(connection, named)
-    announce(connection, unknown, now)
-    touch(connection, unknown)
-    known |= _insert(connection, fresh, now)
+        first.setdefault(key, item)
+    announce(connection, {key.network for key in first}, now)
+    added = _insert(connection, first, now)
+    touch(connection, {key.network for key in added})
+    _hear(connection, sorted({(key.network, key.collector) for key in added}), now)
+    kept = {key: (number, first[key].digest) for key, number in added.items()}
+    kept |= {key: _same(connection, key) for key in first if key not in added}
     receipts = []
     for key, item in keyed:
-        number, digest = known[key]
-        if fresh.pop(key, None) is None:  # known before, or from earlier in this group
-            outcome = Outcome.DUPLICATE if digest == item.digest else Outcome.CONFLICT
-            receipts.append(Receipt(outcome, number, False))
-            continue
-        receipts.append(Receipt(Outcome.ACCEPTED, number, key.sequence > newest[key[:2]]))
-        newest[key[:2]] = max(key.sequence, newest[key[:2]])
+        number, digest = kept[key]
+        outcome = Outcome.DUPLICATE if digest == item.digest else Outcome.CONFLICT
+        if added.pop(key, None):
+            outcome = Outcome.ACCEPTED
+        receipts.append(Receipt(outcome, number))
     return receipts
 
 
@@ -99,23 +107,16 @@ def _key(snapshot: Snapshot) -> _Key:
     return _Key(snapshot.network, snapshot.collector.id, snapshot.sequence)
 
 
-def _newest(connection: Connection, key: _Key) -> int:
-    """The highest sequence of a collector, -1 for none."""
-    found = connection.scalar(_NEWEST, key._asdict())
-    return -1 if found is None else found
-
-
-def _known(connection: Connection, keys: Iterable[_Key]) -> dict[_Key, tuple[int, bytes]]:
-    """The number and the digest of those snapshots that are kept already."""
-    found = {key: connection.execute(_SAME, key._asdict()).first() for key in keys}
-    return {key: (row.number, row.digest) for key, row in found.items() if row}
+def _same(connection: Connection, key: _Key) -> tuple[int, bytes]:
+    """The number and the digest of a snapshot that is kept already."""
+    row = connection.execute(_SAME, key._asdict()).one()
+    return row.number, row.digest
 
 
 def _insert(
-    connection: Connection, fresh: Mapping[_Key, Incoming], now: datetime
-) -> dict[_Key, tuple[int, bytes]]:
-    if not fresh:
-        return {}
+    connection: Connection, given: Mapping[_Key, Incoming], now: datetime
+) -> dict[_Key, int]:
+    """The numbers of those that were not kept already."""
     rows = [
         key._asdict()
         | {
@@ -127,24 +128,30 @@ def _insert(
             "digest": item.digest,
             "body": item.body,
         }
-        for key, item in fresh.items()
+        for key, item in given.items()
     ]
-    numbers = {_Key(*key): number for *key, number in connection.execute(_INSERT, rows)}
-    return {key: (numbers[key], item.digest) for key, item in fresh.items()}
+    added = connection.execute(_INSERT[connection.dialect.name], rows)
+    return {_Key(*key): number for *key, number in added}
 
 
 def announce(connection: Connection, names: Collection[str], now: datetime) -> None:
     """Make the networks known that are not yet."""
+    unknown = set(names).difference(connection.scalars(_THERE, {"names": sorted(names)}))
     fresh = {"created_at": now, "settings": {}, "news": 0, "done": 0, "scored": 0, "summary": {}}
-    rows = [{"name": name} | fresh for name in sorted(names)]
+    rows = [{"name": name} | fresh for name in sorted(unknown)]
     upsert(connection, networks, rows, keep=list(fresh))
 
 
-def touch(connection: Connection, names: Collection[str]) -> set[str]:
-    """Say that there is something new about networks, for the cycle to look at; those there are."""
-    if not names:
-        return set()
-    return set(connection.scalars(_TOUCH, {"names": sorted(names)}))
+def _hear(connection: Connection, whom: Sequence[tuple[str, str]], now: datetime) -> None:
+    if whom:
+        rows = [{"network": name, "collector": who, "heard_at": now} for name, who in whom]
+        connection.execute(_HEAR[connection.dialect.name], rows)
+
+
+def touch(connection: Connection, names: Collection[str]) -> None:
+    """Say that there is something new about networks, for the cycle to look at."""
+    if names:
+        connection.execute(_TOUCH, {"names": sorted(names)})
 
 
 class Chain(NamedTuple):
@@ -201,16 +208,20 @@ def chain(
     return [Kept(*row) for row in kept]
 
 
-def first_complete(connection: Connection, network: str) -> list[Kept]:
-    """The complete snapshot of each collector that came in first, and says anything."""
+def first_complete(
+    connection: Connection, network: str, until: int, besides: Collection[str] = ()
+) -> list[Kept]:
+    """The complete snapshot that came in first, and says anything, of each collector `besides`
+    some; of those up to the number `until`."""
     earliest = (
         select(func.min(snapshots.c.number))
-        .where(snapshots.c.network == network, snapshots.c.complete, snapshots.c.facts > 0)
+        .where(snapshots.c.network == network, snapshots.c.number <= until)
+        .where(snapshots.c.complete, snapshots.c.facts > 0)
         .group_by(snapshots.c.collector)
     )
     kept = connection.execute(
         select(*(snapshots.c[name] for name in Kept._fields))
-        .where(snapshots.c.number.in_(earliest))
+        .where(snapshots.c.number.in_(earliest), snapshots.c.collector.not_in(besides))
         .order_by(snapshots.c.number)
     )
     return [Kept(*row) for row in kept]
@@ -253,12 +264,17 @@ def collectors(connection: Connection, network: str) -> list[dict[str, Any]]:
 
 def last_heard(connection: Connection, network: str) -> dict[str, datetime]:
     """When anything of each collector last came in, in whatever order."""
-    rows = connection.execute(
-        select(snapshots.c.collector, func.max(snapshots.c.received_at).label("at"))
-        .where(snapshots.c.network == network)
-        .group_by(snapshots.c.collector)
-    )
-    return {row.collector: row.at for row in rows}
+    query = select(heard.c.collector, heard.c.heard_at).where(heard.c.network == network)
+    return {row.collector: row.heard_at for row in connection.execute(query)}
+
+
+def silent(connection: Connection, since: datetime) -> dict[str, set[str]]:
+    """The collectors of each network of which nothing has come in since then."""
+    query = select(heard.c.network, heard.c.collector).where(heard.c.heard_at < since)
+    found: dict[str, set[str]] = {}
+    for network, collector in connection.execute(query):
+        found.setdefault(network, set()).add(collector)
+    return found
 
 
 def network_of(connection: Connection, number: int) -> str | None:
@@ -282,3 +298,12 @@ def page(
         query = query.where(snapshots.c.number < before)
     rows = connection.execute(query.order_by(snapshots.c.number.desc()).limit(limit))
     return [dict(row._mapping) for row in rows]
+
+
+def next_received(connection: Connection, network: str, number: int) -> datetime | None:
+    """When the snapshot after one came in."""
+    later = select(func.min(snapshots.c.received_at)).where(
+        snapshots.c.network == network, snapshots.c.number > number
+    )
+    found: datetime | None = connection.scalar(later)
+    return found

@@ -70,6 +70,17 @@ networks = Table(
     Column("problem", String),  # why the last cycle failed
     Column("summary", JSON, nullable=False),  # conflicts, stale facts, broken intents of the state
     Column("notify_at", Instant),  # when there may be something to tell of its alerts
+    Column("silent", JSON),  # the collectors that the last cycle took for silent
+    Column("differing", JSON),  # routers that it saw forward otherwise, and since when
+)
+
+collectors = Table(
+    "collectors",
+    metadata,
+    Column("network", Name, ForeignKey("networks.name"), primary_key=True),
+    Column("collector", Name, primary_key=True),
+    Column("heard_at", Instant, nullable=False),  # when anything last came in
+    Index("ix_collectors_heard_at", "heard_at"),
 )
 
 snapshots = Table(
@@ -237,6 +248,7 @@ maintenance = Table(
     Column("comment", String, nullable=False),
     Column("created_at", Instant, nullable=False),
     Column("cancelled_at", Instant),
+    Column("holding", Boolean),  # it lets no alert open, as far as anybody has looked
     sqlite_autoincrement=True,
 )
 
@@ -246,6 +258,21 @@ receivers = Table(  # those that answered 410; all others are only in the settin
     Column("name", Name, primary_key=True),
     Column("disabled_at", Instant, nullable=False),
     Column("reason", String, nullable=False),
+)
+
+holds = Table(  # receivers that are away, or asked to wait
+    "holds",
+    metadata,
+    Column("receiver", Name, primary_key=True),
+    Column("until", Instant, nullable=False),
+    Column("failures", Integer, nullable=False),  # one after the other
+)
+
+upkeep = Table(  # what one process at a time does for all, and when it was last done
+    "upkeep",
+    metadata,
+    Column("name", Name, primary_key=True),
+    Column("at", Instant, nullable=False),
 )
 
 groups = Table(

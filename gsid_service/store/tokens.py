@@ -15,6 +15,7 @@ _COUNT = select(func.count()).select_from(tokens)
 _FIND = select(tokens).where(tokens.c.digest == bindparam("wanted"))
 
 PREFIX = "gsid_"
+SHORTEST = 32  # characters of a secret that somebody else made
 ROLES = INGEST, READ, OPERATE = "ingest", "read", "operate"
 
 
@@ -37,10 +38,15 @@ def digest(secret: str) -> bytes:
 
 
 def create(
-    connection: Connection, name: str, role: str, networks: Sequence[str], now: datetime
+    connection: Connection,
+    name: str,
+    role: str,
+    networks: Sequence[str],
+    now: datetime,
+    secret: str | None = None,
 ) -> str:
-    """Make a token; its secret is returned here and kept nowhere."""
-    secret = PREFIX + secrets.token_urlsafe(32)
+    """Make a token of a secret, or of a new one; it is returned here and kept nowhere."""
+    secret = secret or PREFIX + secrets.token_urlsafe(32)
     connection.execute(
         tokens.insert().values(
             name=name,

@@ -11,6 +11,7 @@ from gsid_service.simulate.reverts import Bench
 from gsid_service.verify.repair import Suspect
 
 GRAVE = frozenset({schema.REACHABLE.name, schema.TRAFFIC_ISOLATION.name})
+MOVES_AT_MOST = 10_000  # that a proof lists, which bounds an alert
 
 
 class Proof(NamedTuple):
@@ -40,33 +41,32 @@ def prove(observed: Bench, suspect: Suspect, others: Iterable[Suspect] = ()) -> 
     if alone is None:
         return Proof()
     if not alone.moves:
-        touched = set(alone.revised.networks)
+        touched = set(alone.networks)
         others = [o for o in others if o != suspect and _touches(observed, o, touched)]
         if others:
             return _prove_together(observed, suspect, others)
-    right = alone.revised.state
+    right = observed.state_of(alone)
     broken = _broken(observed, alone.repairs, observed.state, right)
-    return Proof(broken, _moves(right, observed.state))
+    return Proof(broken, moves(right, observed.state))
 
 
 def _touches(bench: Bench, suspect: Suspect, networks: set[int]) -> bool:
     trial = bench.attempt(suspect.value)
-    return trial is not None and not networks.isdisjoint(trial.revised.networks)
+    return trial is not None and not networks.isdisjoint(trial.networks)
 
 
 def _prove_together(observed: Bench, suspect: Suspect, others: Sequence[Suspect]) -> Proof:
     values = [other.value for other in others]
-    without, right = observed.attempt_all(values), observed.attempt_all([*values, suspect.value])
+    without, right = observed.attempt(*values), observed.attempt(*values, suspect.value)
     if without is None or right is None:
         return Proof()
     repaired = [place for place in right.repairs if place not in without.repairs]
-    moves = _moves(right.revised.state, without.revised.state)
-    if not moves:
+    then, now = observed.state_of(right), observed.state_of(without)
+    moving = moves(then, now)
+    if not moving:
         return Proof()
     together = tuple(Restored(*value) for value in values)
-    return Proof(
-        _broken(observed, repaired, without.revised.state, right.revised.state), moves, together
-    )
+    return Proof(_broken(observed, repaired, now, then), moving, together)
 
 
 def _broken(
@@ -98,8 +98,9 @@ def _path(state: Forwarding, source: str, network: str) -> tuple[str, ...]:
     return tuple(state.hop_names[hop] for hop in state.walk(k, router))
 
 
-def _moves(before: Forwarding, after: Forwarding) -> tuple[Move, ...]:
-    """Every (router, network) whose next hops differ, where both states have one outcome."""
+def moves(before: Forwarding, after: Forwarding) -> tuple[Move, ...]:
+    """Every (router, network) whose next hops differ, where both states have one outcome; the
+    first of them where they are very many."""
     plane = after.plane
     return tuple(
         Move(
@@ -108,7 +109,7 @@ def _moves(before: Forwarding, after: Forwarding) -> tuple[Move, ...]:
             _named(before, network, router),
             _named(after, network, router),
         )
-        for network, router in moved(before, after)
+        for network, router in moved(before, after)[:MOVES_AT_MOST].tolist()
         if before.is_stable(network) and after.is_stable(network)
     )
 

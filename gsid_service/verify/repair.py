@@ -3,7 +3,9 @@
 Each suspect's expected value is put back in the simulator. The revert that is worth the most is
 kept, the others are tried again upon it, and so on until none is worth anything; where no single
 one is, pairs are tried, for two wrong values may hide each other. A revert is worth the intents
-that it repairs, less those that it breaks, and how suspicious the value was to begin with.
+that it repairs, less those that it breaks, and how suspicious the value was to begin with. What
+would have repaired something, and no longer does once the others are put back, is explained by
+these: it was suspected for what they did.
 """
 
 import math
@@ -14,12 +16,14 @@ from typing import NamedTuple
 
 from gsid_service.records import FactKey
 from gsid_service.schema import CONNECTED
-from gsid_service.simulate.reverts import Bench, Slot, Trial, Value
+from gsid_service.simulate.reverts import Bench, Slot, Trial
+from gsid_service.simulate.revise import Value
 
 PER_STATED = 1.0  # what a stated intent repaired or broken is worth, in log-odds
 PER_DERIVED = 0.25  # a derived one follows legitimate changes only when these are approved
 MOST_DERIVED = 1.0
 MOST_PRIOR = 4.0  # no score alone outweighs more than a few intents
+EXPLAINED = 2.5  # what a suspect loses, in log-odds; the most likely amount over 1,800 cases
 PAIRED = 8  # suspects that are tried in pairs
 
 
@@ -46,7 +50,7 @@ class Suspect(NamedTuple):
 
 
 class Revert(NamedTuple):
-    """A suspect whose expected value is to be put back, and what that is worth."""
+    """A suspect whose expected value is to be put back, and what that is worth in log-odds."""
 
     suspect: Suspect
     worth: float
@@ -57,6 +61,7 @@ class Repair:
     """The reverts in the order in which they were found."""
 
     reverts: tuple[Revert, ...]
+    explained: tuple[Revert, ...]  # suspects that repair something, but nothing beside these
     alone: dict[Slot, Trial]  # what each suspect's revert does by itself
     untried: tuple[Suspect, ...]  # for want of time
 
@@ -75,7 +80,27 @@ def search(
         elif (trial := observed.attempt(suspect.value)) is not None:
             alone[suspect.slot] = trial
             left.append(suspect)
-    return Repair(tuple(_descend(bench, left, dict(alone), in_time)), alone, tuple(untried))
+    reverts = _descend(bench, left, dict(alone), in_time)
+    rivals = _rivals(bench, left, alone, reverts)
+    explained = (Revert(s, s.prior - EXPLAINED) for s in rivals if in_time() and _idle(bench, s))
+    return Repair(tuple(reverts), tuple(explained), alone, tuple(untried))
+
+
+def _rivals(
+    bench: Bench, left: Iterable[Suspect], alone: dict[Slot, Trial], reverts: Sequence[Revert]
+) -> list[Suspect]:
+    """Who is not put back, and by itself would repair a stated intent."""
+    chosen = {revert.suspect.slot for revert in reverts}
+    return [s for s in left if s.slot not in chosen and _repairs(bench, alone[s.slot])]
+
+
+def _idle(bench: Bench, suspect: Suspect) -> bool:
+    trial = bench.attempt(suspect.value)
+    return trial is not None and not _repairs(bench, trial)
+
+
+def _repairs(bench: Bench, trial: Trial) -> bool:
+    return any(place < bench.stated for place in trial.repairs)
 
 
 def _descend(
@@ -93,7 +118,7 @@ def _descend(
             outdated -= {s.slot for s in again}
             continue
         best = best or _best_pair(bench, left, trials)
-        stands = bench.attempt_all(revert.suspect.value for revert in best) if best else None
+        stands = bench.attempt(*(revert.suspect.value for revert in best)) if best else None
         if stands is None:
             break
         bench.keep(stands)
@@ -113,11 +138,11 @@ def _best(bench: Bench, left: Sequence[Suspect], trials: dict[Slot, Trial]) -> l
 def _best_pair(bench: Bench, left: Sequence[Suspect], trials: dict[Slot, Trial]) -> list[Revert]:
     """Two that are worth something together, among those that concern what is broken."""
     broken = {place for place, held in enumerate(bench.held) if held is False}
-    near = [s for s in left if broken.intersection(bench.about(trials[s.slot].revised.networks))]
+    near = [s for s in left if broken.intersection(bench.about(trials[s.slot].networks))]
     pairs = [
         (worth(trial, bench.stated, pair), pair)
         for pair in combinations(near[:PAIRED], 2)
-        if (trial := bench.attempt_all(s.value for s in pair)) is not None
+        if (trial := bench.attempt(*(s.value for s in pair))) is not None
     ]
     value, chosen = max(pairs, key=lambda found: found[0], default=(0.0, ()))
     return [Revert(suspect, value) for suspect in chosen] if value > 0 else []
@@ -125,7 +150,7 @@ def _best_pair(bench: Bench, left: Sequence[Suspect], trials: dict[Slot, Trial])
 
 def _depends(suspect: Suspect, trial: Trial, kept: Iterable[Revert], stands: Trial) -> bool:
     """Whether a revert may do something else now: it is about the same networks, or about paths."""
-    if not set(stands.revised.networks).isdisjoint(trial.revised.networks):
+    if not set(stands.networks).isdisjoint(trial.networks):
         return True
     links = suspect.fact.predicate == CONNECTED.name
     return links and any(r.suspect.fact.predicate == CONNECTED.name for r in kept)

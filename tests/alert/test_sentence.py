@@ -1,39 +1,15 @@
 """The sentence of an alert says what is wrong, what it does and what to do."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
 from gsid_service.alert.sentence import sentence
-from gsid_service.records import (
-    Alert,
-    BrokenIntent,
-    Fact,
-    FactKey,
-    Move,
-    Restored,
-    Severity,
-    Status,
-)
+from gsid_service.records import BrokenIntent, Fact, FactKey, Move, Restored, Severity, Status
+from tests.notify.making import alert
 
-NOW = datetime(2026, 11, 16, tzinfo=UTC)
 NETWORK = "203.0.113.0/24"
-ALERT = Alert(
-    id="a1",
-    network="net",
-    fact=FactKey("bgp_route", ("AS65101@R3", NETWORK)),
-    parameter="local_pref",
-    status=Status.FIRING,
-    severity=Severity.MAJOR,
-    score=0.97,
-    observed=80,
-    expected=200,
-    snapshot_id="s1",
-    collector="rr1",
-    first_seen=NOW,
-    last_seen=NOW,
-)
+ALERT = alert(3, severity=Severity.MAJOR)
 MOVED = tuple(Move(f"R{i}", NETWORK, "R3", "R4") for i in range(1, 8))
 FWD = tuple(BrokenIntent(Fact("fwd", (f"R{i}", NETWORK, "R3")), False) for i in range(1, 7))
 OTHER = Restored(FactKey("bgp_route", ("AS65102@R4", NETWORK)), "local_pref", 100)
@@ -110,4 +86,24 @@ def test_what_is_configured_but_not_in_operation() -> None:
     assert sentence(odd) == (
         f"R1 forwards {NETWORK} to R4, but what is configured leads to R3: "
         "configured, but not in operation"
+    )
+
+
+def test_a_session_that_is_down() -> None:
+    down = replace(
+        ALERT,
+        fact=FactKey("ebgp", ("R3", "AS65101@R3")),
+        parameter="session",
+        observed="down",
+        expected="up",
+        moved=MOVED[:1],
+        broken_intents=FWD[:1],
+        reverting_repairs=1,
+    )
+    assert sentence(down) == (
+        "the session of R3 and AS65101@R3 is down: R1 sends traffic to R4; 1 fwd intent broken; "
+        "restoring the session repairs it"
+    )
+    assert sentence(replace(down, status=Status.RESOLVED)) == (
+        "over: the session of R3 and AS65101@R3 is up again, or no longer expected"
     )

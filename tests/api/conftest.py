@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import httpx
 import pytest
 
 from gsid_service.store import tokens
 from gsid_service.store.database import connect
+from tests.api.inside import Inside, inside
 from tests.flow.network import small
 from tests.flow.server import Server, running
 
@@ -51,6 +53,22 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         watch(server.client, "other")
         add_token(server.settings["GSID_DATABASE_URL"], "first", tokens.OPERATE)
         yield server
+
+
+@pytest.fixture
+def watched(database_url: str) -> Iterator[Inside]:
+    """The application with one network in it, on each database."""
+    with inside(database_url) as opened:
+        opened.see()
+        yield opened
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> Iterator[Inside]:
+    """The same on SQLite alone, where the database makes no difference."""
+    with inside(f"sqlite:///{tmp_path / 'gsid.db'}") as opened:
+        opened.see()
+        yield opened
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from tests.flow.network import BEGIN, small
 
 NET = "as65000"
 NETWORK = f"/api/v1/networks/{NET}"
+ROUTE = {"predicate": "bgp_route", "args": ["AS65101@R3", "203.0.113.0/24"]}
 
 
 class Differs:

@@ -178,3 +178,32 @@ def test_only_digests_are_stored_and_no_secret_is_logged(guarded: Server) -> Non
     assert secret.encode() not in stored
     assert "gsid_" not in guarded.logged
     assert "Bearer" not in guarded.logged
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "evil.example", "Origin": "http://evil.example"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ],
+    ids=str,
+)
+def test_without_tokens_a_browser_does_not_act_for_other_sites(
+    service: Server, headers: dict[str, str]
+) -> None:
+    for method, path, body in WRITES:
+        assert_problem(service.client.request(method, path, json=body, headers=headers), 403)
+
+
+def test_without_tokens_another_name_of_this_machine_is_not_answered(service: Server) -> None:
+    for path in ("/api/v1/networks", "/metrics", "/"):
+        assert service.client.get(path, headers={"Host": "evil.example"}).status_code == 403
+
+
+def test_without_tokens_its_own_names_are_answered(service: Server) -> None:
+    for name in ("localhost", "localhost:8080", "127.0.0.1", "[::1]:8080"):
+        answer = service.client.get("/api/v1/networks", headers={"Host": name})
+        assert answer.status_code == 200, name

@@ -1,36 +1,22 @@
 """The life of an announced change, through the real application on both databases."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import update
 
 from gsid_service.diagnose import Here
+from gsid_service.jobs.embedded import Embedded
 from gsid_service.records import Graph, Scores
 from gsid_service.score.rivals import diff
-from tests.api.inside import NET, NETWORK, Inside, inside
+from gsid_service.store import tables
+from tests.api.inside import NET, NETWORK, ROUTE, Inside
 from tests.flow.network import small
 
-ROUTE = {"predicate": "bgp_route", "args": ["AS65101@R3", "203.0.113.0/24"]}
 STALE = 900  # seconds, the default
-
-
-@pytest.fixture
-def watched(database_url: str) -> Iterator[Inside]:
-    with inside(database_url) as opened:
-        opened.see()
-        yield opened
-
-
-@pytest.fixture
-def net(tmp_path: Path) -> Iterator[Inside]:
-    with inside(f"sqlite:///{tmp_path / 'gsid.db'}") as opened:
-        opened.see()
-        yield opened
 
 
 def announcement(net: Inside, begin: float = 1, end: float = 2, **values: int) -> dict[str, Any]:
@@ -179,17 +165,24 @@ def test_a_collector_is_waited_for_and_not_for_ever(net: Inside) -> None:
 def test_the_sweep_looks_at_windows(net: Inside) -> None:
     announced(net, begin=1, local_pref=50)
     net.cycle()
-    net.service._pending.clear()
     for hours, seconds, woken in ((0, 0, False), (1, 0, True), (1, STALE, True)):
         net.later(hours=hours, seconds=seconds)
-        net.service._known_silent = {NET: net.service.views(NET)[1]}
-        net.service._sweep()
-        assert (NET in net.service._pending) is woken
-        net.service._pending.clear()
+        with net.service.database.write() as connection:  # silence is not what it is about
+            silent = sorted(net.service.views(NET)[1])
+            connection.execute(update(tables.networks).values(silent=silent))
+        assert (NET in swept(net)) is woken
         net.cycle()
     assert status(net)[0] == "not applied"
-    net.service._sweep()
-    assert NET not in net.service._pending
+    assert NET not in swept(net)
+
+
+def swept(net: Inside) -> list[str]:
+    """The networks that a sweep wakes."""
+    jobs = net.service.jobs
+    assert isinstance(jobs, Embedded)
+    jobs.waiting.clear()
+    net.service.sweep()
+    return list(jobs.waiting)
 
 
 def test_cancelled_it_is_history_and_expects_nothing(watched: Inside) -> None:
@@ -327,14 +320,14 @@ def test_an_operator_who_approves_meanwhile_comes_first(
     announced(net, local_pref=50)
     net.see(local_pref=50)
     net.later(hours=2)
-    derive, turns = net.service.derive, iter([True])
+    derive, turns = net.service.expectations.derive, iter([True])
 
     def interrupted(*state: Any) -> Any:
         if next(turns, False):
             net.client.put(f"{NETWORK}/baseline", json={"now": True}).raise_for_status()
         return derive(*state)
 
-    monkeypatch.setattr(net.service, "derive", interrupted)
+    monkeypatch.setattr(net.service.expectations, "derive", interrupted)
     net.see(local_pref=50)
     tickets = [a["ticket"] for a in net.get("/baseline/history")["items"]]
     assert tickets == [None, None]

@@ -1,32 +1,17 @@
 """The check before a change, through the real application on both databases."""
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from gsid_service.diagnose import Diagnosis, Limits, Observation
-from tests.api.inside import NET, NETWORK, Inside, inside
+from gsid_service.diagnose import Diagnosis, Limits
+from gsid_service.known import Observation
+from tests.api.inside import NET, NETWORK, ROUTE, Inside
 from tests.flow.network import small
 
-ROUTE = {"predicate": "bgp_route", "args": ["AS65101@R3", "203.0.113.0/24"]}
 BACKUP = {"predicate": "bgp_route", "args": ["AS65101@R2", "203.0.113.0/24"]}
-
-
-@pytest.fixture
-def watched(database_url: str) -> Iterator[Inside]:
-    with inside(database_url) as opened:
-        opened.see()
-        yield opened
-
-
-@pytest.fixture
-def net(tmp_path: Any) -> Iterator[Inside]:
-    with inside(f"sqlite:///{tmp_path / 'gsid.db'}") as opened:
-        opened.see()
-        yield opened
 
 
 def value(number: Any, fact: Any = ROUTE, parameter: str = "local_pref") -> dict[str, Any]:
@@ -168,6 +153,7 @@ def test_ingest_goes_on_during_a_check(net: Inside) -> None:
 
     class Waiting:
         name = "waiting"
+        pid = 0
 
         def __call__(self, seen: Observation, limits: Limits) -> Diagnosis:
             entered.set()

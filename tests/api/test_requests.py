@@ -106,7 +106,7 @@ def test_a_body_over_the_limit_is_refused_by_its_length(service: Server) -> None
     """Without waiting for a body that is too large anyway."""
     with socket.create_connection(("127.0.0.1", service.port), timeout=2) as connection:
         connection.sendall(
-            b"POST /ingest HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            b"POST /ingest HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
             b"Content-Length: 999999999\r\n\r\n"
         )
         assert connection.recv(100).startswith(b"HTTP/1.1 413")

@@ -5,12 +5,14 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from gsid_service.__main__ import app
+from gsid_service.store.database import connect
 from tests.api.conftest import add_token
 from tests.flow.network import small
 from tests.flow.server import MODEL, Server, gsid, running
@@ -26,9 +28,10 @@ def assert_refused(done: "subprocess.CompletedProcess[str]", *named: str) -> Non
         assert name in lines[0]
 
 
-def refused(arguments: list[str], **settings: str) -> str:
-    """What a start on bad settings says: found before anything is loaded, so run in here."""
-    done = CliRunner().invoke(app, ["serve", *arguments], env=dict(settings))
+def refused(arguments: Sequence[str], **settings: str) -> str:
+    """What a command on bad settings says: found before anything is loaded, so run in here."""
+    environment = {"GSID_MODEL_FOLDER": str(MODEL)} | settings
+    done = CliRunner().invoke(app, arguments, env=environment)
     assert done.exit_code == 2, done.output
     (line,) = done.stderr.strip().splitlines()
     return line
@@ -53,7 +56,7 @@ def refused(arguments: list[str], **settings: str) -> str:
     ],
 )
 def test_a_bad_setting_is_named(variable: str, value: str, named: str) -> None:
-    line = refused(["--check-config"], **{variable: value})
+    line = refused(["serve", "--check-config"], **{variable: value})
     assert named in line
     assert variable in line
 
@@ -72,27 +75,27 @@ def test_a_bad_setting_is_named(variable: str, value: str, named: str) -> None:
 def test_a_bad_file_is_named(tmp_path: Path, text: str, named: str) -> None:
     file = tmp_path / "gsid.toml"
     file.write_text(text)
-    line = refused(["--check-config", "--config", str(file)])
+    line = refused(["serve", "--check-config", "--config", str(file)])
     assert named in line
     assert str(file) in line
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    assert "gone.toml" in refused(["--config", str(tmp_path / "gone.toml")])
+    assert "gone.toml" in refused(["serve", "--config", str(tmp_path / "gone.toml")])
 
 
 def test_a_password_is_not_shown(tmp_path: Path) -> None:
     """Neither where the URL is wrong, nor where the settings are printed."""
-    wrong = refused([], GSID_DATABASE_URL="postgresql://gsid:hunter2@db/gsid")
+    wrong = refused(["serve"], GSID_DATABASE_URL="postgresql://gsid:hunter2@db/gsid")
     assert "database.url" in wrong
     assert "hunter2" not in wrong
-    right = {"GSID_DATABASE_URL": "postgresql+psycopg://gsid:hunter2@db/gsid"}
-    done = CliRunner().invoke(app, ["serve", "--check-config"], env=right)
-    assert done.exit_code == 0
-    assert "hunter2" not in done.output
+    away = f"postgresql+psycopg://gsid:hunter2@127.0.0.1:{free_port()}/gsid"
+    refusal = refused(["serve", "--check-config"], GSID_DATABASE_URL=away)
+    assert "database.url" in refusal
+    assert "hunter2" not in refusal
     file = tmp_path / "gsid.toml"
     file.write_text('[database]\nurl = "postgresql://gsid:hunter2@db/gsid"')
-    assert "hunter2" not in refused(["--config", str(file)])
+    assert "hunter2" not in refused(["serve", "--config", str(file)])
 
 
 def test_check_config_prints_what_counts_and_ends(tmp_path: Path) -> None:
@@ -118,38 +121,51 @@ def test_a_bad_model_stops_the_start(tmp_path: Path, broken: str) -> None:
         (folder / "config.json").write_bytes((MODEL / "config.json").read_bytes())
         (folder / "weights.safetensors").write_bytes(b"\x80\x04K\x01.")
     url = f"sqlite:///{tmp_path / 'gsid.db'}"
-    done = gsid("serve", GSID_DATABASE_URL=url, GSID_MODEL_FOLDER=str(folder))
+    done = gsid("serve", "--port", "0", GSID_DATABASE_URL=url, GSID_MODEL_FOLDER=str(folder))
     assert_refused(done, "model", str(folder))
 
 
 def test_a_model_that_is_not_there_is_named_when_settings_are_checked(tmp_path: Path) -> None:
-    line = refused(["--check-config"], GSID_MODEL_FOLDER=str(tmp_path))
+    line = refused(["serve", "--check-config"], GSID_MODEL_FOLDER=str(tmp_path))
     assert f"model.folder: {tmp_path / 'config.json'} cannot be read" in line
 
 
-@pytest.mark.parametrize(
-    ("command", "broken"),
-    [("serve", "not a database"), ("migrate", "no folder"), ("migrate", "no server")],
-)
-def test_a_bad_database_stops_the_start(tmp_path: Path, command: str, broken: str) -> None:
-    (tmp_path / "text.db").write_text("this is not a database, and never was one " * 100)
-    url = {
-        "no folder": f"sqlite:///{tmp_path / 'none' / 'gsid.db'}",
-        "not a database": f"sqlite:///{tmp_path / 'text.db'}",
+def bad_url(folder: Path, broken: str) -> str:
+    (folder / "text.db").write_text("this is not a database, and never was one " * 100)
+    return {
+        "no folder": f"sqlite:///{folder / 'none' / 'gsid.db'}",
+        "not a database": f"sqlite:///{folder / 'text.db'}",
         "no server": f"postgresql+psycopg://gsid:hunter2@127.0.0.1:{free_port()}/gsid",
     }[broken]
-    done = gsid(command, GSID_DATABASE_URL=url)
-    assert_refused(done, "database.url")
-    assert "hunter2" not in done.stderr
+
+
+def test_a_bad_database_stops_the_start(tmp_path: Path) -> None:
+    url = bad_url(tmp_path, "not a database")
+    assert_refused(gsid("serve", GSID_DATABASE_URL=url), "database.url: ", "text.db")
+
+
+@pytest.mark.parametrize("command", [("serve", "--check-config"), ("migrate",)])
+@pytest.mark.parametrize("broken", ["not a database", "no folder", "no server"])
+def test_a_bad_database_is_named(tmp_path: Path, command: tuple[str, ...], broken: str) -> None:
+    line = refused(command, GSID_DATABASE_URL=bad_url(tmp_path, broken))
+    assert line.startswith("database.url: ")
+    assert "hunter2" not in line
+
+
+OFF = ("serve", "--host", "0.0.0.0", "--port", "0")  # noqa: S104
 
 
 def test_off_loopback_it_wants_tokens_then_tls_unless_told(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'gsid.db'}"
-    off = ("serve", "--host", "0.0.0.0", "--port", str(free_port()))  # noqa: S104
-    assert_refused(gsid(*off, GSID_DATABASE_URL=url), "0.0.0.0", "tokens")  # noqa: S104
+    assert_refused(gsid(*OFF, GSID_DATABASE_URL=url), "server.host: 0.0.0.0", "no tokens")
+    assert "no tokens" in refused([*OFF, "--check-config"], GSID_DATABASE_URL=url)
+    assert not list(tmp_path.iterdir()), "something is left behind"
+    connect(url, migrate=True).close()
     add_token(url, "noc", "operate")
-    assert_refused(gsid(*off, GSID_DATABASE_URL=url), "0.0.0.0", "TLS")  # noqa: S104
+    assert_refused(gsid(*OFF, GSID_DATABASE_URL=url), "server.host: 0.0.0.0", "no TLS")
+    assert "no TLS" in refused([*OFF, "--check-config"], GSID_DATABASE_URL=url)
     with running(url, tmp_path, "--host", "0.0.0.0", "--insecure") as server:  # noqa: S104
+        assert gsid(*OFF, "--insecure", "--check-config", GSID_DATABASE_URL=url).returncode == 0
         assert server.client.get("/api/v1/networks").status_code == 401
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from gsid_service.assemble.graph import assemble
-from gsid_service.records import EVIDENCE, Entity, Fact
+from gsid_service.assemble.graph import assemble, renewed, with_reverts
+from gsid_service.records import EVIDENCE, Entity, Fact, Revert
 from gsid_service.schema import SCHEMA
 
 ENTITIES = (
@@ -46,10 +46,24 @@ def test_the_reference_has_the_baseline_s_values_and_nothing_for_new_facts() -> 
     assert np.array_equal(graph.reference[:4], graph.features[:4])
 
 
-def test_evidence_has_a_row_for_each_fact_and_nothing_where_nothing_is_known() -> None:
-    counts = list(range(len(EVIDENCE)))
-    graph = assemble(ENTITIES, (LINK, ROUTE), (INTENT,), (), {LINK.key: counts})
-    assert graph.evidence.tolist() == [counts, [0] * len(EVIDENCE), [0] * len(EVIDENCE)]
+def test_without_evidence_nothing_is_counted_of_any_fact() -> None:
+    graph = assemble(ENTITIES, (LINK, ROUTE), (INTENT,))
+    assert graph.evidence.tolist() == [[0] * len(EVIDENCE)] * 3
+
+
+def test_other_values_give_the_graph_that_is_assembled_anew() -> None:
+    counts = np.arange(2.0 * len(EVIDENCE)).reshape(2, -1)
+    route = ROUTE._replace(params={"local_pref": 80, "as_path_length": 3})  # no speaker any more
+    tried = {(ROUTE.key, "med"): Revert(1, 2, 3, 4)}
+    before = assemble(ENTITIES, (LINK, ROUTE), (), (LINK, ROUTE), exact=True)
+    rows = {LINK.key: 0, ROUTE.key: 1}
+    found = with_reverts(renewed(before, {1: route}, counts, {LINK.key}), tried, rows)
+    args = (LINK, ROUTE), counts, tried, {LINK.key}, True
+    anew = assemble(ENTITIES, (LINK, route), (), *args)
+    for name in ("features", "reference", "evidence", "reverts", "edges", "stale"):
+        assert np.array_equal(getattr(found, name), getattr(anew, name)), name
+    assert (found.facts, found.entities, found.exact) == (anew.facts, anew.entities, anew.exact)
+    assert before.features[5, 4] == 200
 
 
 def test_large_values_stay_exact() -> None:

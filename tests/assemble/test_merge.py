@@ -146,14 +146,26 @@ def test_the_newest_word_on_an_entity_counts() -> None:
 
 def test_a_fact_whose_entity_is_of_another_kind_now_is_left_out_and_listed() -> None:
     session = Fact("ibgp", ("R1", "R3"))
-    believes = (*ROUTERS[:2], REFLECTOR)
-    old = view(snapshot(1, [session, link("R1", "R3", 4)], entities=believes))
-    new = view(snapshot(2, [link("R1", "R2", 1)], collector="c2"))
+    old = view(snapshot(1, [session], entities=(*ROUTERS[:2], REFLECTOR)))
+    others = (*ROUTERS[:2], Entity("R3", "network"))
+    new = view(snapshot(2, [link("R1", "R2", 1)], collector="c2", entities=others))
     merged = merge([old, new])
-    assert values(merged) == {("R1", "R3"): 4, ("R1", "R2"): 1}
+    assert values(merged) == {("R1", "R2"): 1}
     assert session.key not in merged.source
     assert [(c.fact, c.parameter, c.values) for c in merged.conflicts] == [(session.key, None, ())]
     assert "another kind" in merged.conflicts[0].reason
+
+
+def test_a_reflector_that_others_know_as_a_router_is_a_reflector() -> None:
+    """Only the reflector itself knows its clients; to its neighbours it is a router like others."""
+    session = Fact("ibgp", ("R1", "R3"))
+    labelled = (*ROUTERS[:2], REFLECTOR._replace(label="in Kyoto"))
+    own = view(snapshot(1, [session], entities=labelled))
+    neighbour = view(snapshot(2, [link("R1", "R3", 1)], collector="c2"))
+    for merged in (merge([own, neighbour]), merge([neighbour, own])):
+        assert merged.entities[2] == Entity("R3", "route_reflector", label="in Kyoto")
+        assert session.key in merged.source
+        assert merged.conflicts == ()
 
 
 def test_a_fact_is_stale_only_when_all_who_state_it_are_silent() -> None:

@@ -10,13 +10,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gsid_service.__main__ import app
-from tests.api.inside import NET, Inside, inside
+from tests.api.inside import NET, ROUTE, Inside, inside
 from tests.command.test_report import parsed
 from tests.flow.network import small
 from tests.flow.server import gsid
 from tests.postgres import free_port
-
-ROUTE = {"predicate": "bgp_route", "args": ["AS65101@R3", "203.0.113.0/24"]}
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 
 from gsid_service.evaluate.settings import in_operation
 from gsid_service.evaluate.splits import SPLITS
-from gsid_service.evaluate.verified import read, verified, verifier
+from gsid_service.evaluate.verified import Verified, read, verifier
 from gsid_service.records import Graph, Scores
 from gsid_service.schema import SCHEMA
 from gsid_service.score.rivals import diff
@@ -30,7 +30,6 @@ def test_a_graph_holds_all_that_it_was_assembled_from() -> None:
 def test_the_verifier_suspects_only_what_changed() -> None:
     changed = diff(GRAPH).probability == 1
     scores = verifier(GRAPH)
-    assert scores.method == "verifier"
     assert not (scores.probability[~np.isnan(scores.probability)] > 1).any()
     assert not ((scores.probability > 0.5) & ~changed).any()
 
@@ -45,4 +44,4 @@ def test_without_a_reference_the_scores_stand() -> None:
     bare = read(GRAPH)
     assert bare.reference is not None
     lone = Graph(**{n: getattr(GRAPH, n) for n in Graph.__slots__} | {"reference": None})
-    assert (verified(even)(lone).probability == 0.5).all()
+    assert (Verified(even)(lone).probability == 0.5).all()

@@ -1,7 +1,8 @@
-"""`gsid serve` again and again without the seconds that Python takes to import torch.
+"""`gsid serve` again and again without the seconds that Python takes to import what it needs.
 
-A parent process imports what the service needs and forks for every start: each server is a process
-of its own that runs the same command line, and can be killed like any other.
+A parent process imports it once and forks for every start: each server is a process of its own that
+runs the same command line, and can be killed like any other. So do the processes that score: all
+servers have them forked from one process, where each would otherwise start one that imports torch.
 """
 
 import json
@@ -9,12 +10,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from multiprocessing import forkserver
 from pathlib import Path
 
-from gsid_service.config import Settings
-from gsid_service.diagnose import Here
-from gsid_service.score.scorer import load
 from tests.flow.server import Server, environment
 
 
@@ -61,24 +60,25 @@ class Forked(Server):
         return os.waitstatus_to_exitcode(status)
 
     def close(self) -> None:
-        self.kill()
-        self.client.close()
+        super().close()
         self.parent.stdin.close()  # type: ignore[union-attr]
         self.parent.wait(15)
         self.parent.stdout.close()  # type: ignore[union-attr]
 
 
-def in_this_process(settings: Settings) -> Here:
-    """The model without a process of its own, which would take those seconds at each start."""
-    scorer = load(settings.model.folder)
-    return Here(scorer, scorer.name)
+def import_torch_once() -> None:
+    from gsid_service.apart import IMPORTED_ONCE
+
+    forkserver.set_forkserver_preload(IMPORTED_ONCE)
+    forkserver.ensure_running()
+    # It is there, but no child of the servers: they would ask in vain how it is.
+    forkserver._forkserver.ensure_running = lambda: None  # type: ignore[method-assign]
 
 
-def main(load_model: Callable[[Settings], Here] = in_this_process) -> None:
-    from gsid_service import serve
+def main() -> None:
+    import gsid_service.serve  # noqa: F401
     from gsid_service.__main__ import main as run
 
-    serve._load_model = load_model  # type: ignore[assignment]
     for line in sys.stdin:
         what, *more = json.loads(line)
         if what == "wait":
@@ -98,4 +98,5 @@ def main(load_model: Callable[[Settings], Here] = in_this_process) -> None:
 
 
 if __name__ == "__main__":
+    import_torch_once()
     main()

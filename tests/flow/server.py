@@ -48,6 +48,8 @@ def gsid(
 class Server:
     """`gsid serve` in a process of its own, on one database, as often as it is started."""
 
+    program = tuple(PROGRAM)
+
     def __init__(
         self, database_url: str, log: Path, flags: tuple[str, ...], settings: Mapping[str, str]
     ) -> None:
@@ -67,7 +69,7 @@ class Server:
         """Start it, and do not wait."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*PROGRAM, "serve", *self.flags],
+                [*self.program, "serve", *self.flags],
                 env=environment(**self.settings),
                 cwd=self.log.parent,
                 stdout=log,
@@ -117,23 +119,41 @@ class Server:
             self.kill()
             raise
 
+    def close(self) -> None:
+        if not self.ended:
+            self.kill()
+        self.client.close()
+
 
 def need_model() -> None:
     if not (MODEL / "weights.safetensors").exists():
         missing("the model models/gsid-1")
 
 
+def is_running(pid: int) -> bool:
+    """Whether a process is there that has not ended: nobody may have asked yet how it ended."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
 @contextmanager
 def running(database_url: str, folder: Path, *flags: str, **settings: str) -> Iterator[Server]:
     """A server that is ready, and stopped at the end."""
+    with started(Server(database_url, folder / "server.log", flags, settings)) as server:
+        yield server
+
+
+@contextmanager
+def started(server: Server) -> Iterator[Server]:
+    """The same of a server that is made already."""
     need_model()
-    server = Server(database_url, folder / "server.log", flags, settings)
     try:
         server.start()
         yield server
         server.stop()
     finally:
-        if not server.ended:
-            server.kill()
-        server.client.close()
+        server.close()
         sys.stderr.write(server.logged[-LOG_SHOWN:])

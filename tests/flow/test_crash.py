@@ -1,12 +1,16 @@
 """kill -9 under load: what was acknowledged is there, nothing is half-stored, alerts are right.
 
 Each thread is one collector of one network, and reports a right or a wrong local preference. After
-every kill the database is read without the service; after every start the service must have caught
-up by itself, and an alert must fire exactly where the newest stored value is wrong.
+every kill nobody may hold the port, the process that scores must end, and the database is read
+without the service; after every start the service must have caught up by itself, and an alert must
+fire exactly where the newest stored value is wrong.
 """
 
+import errno
 import random
+import re
 import signal
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -24,12 +28,14 @@ from gsid_service.store.database import Database, connect
 from gsid_service.store.tables import alert_events, alerts, networks, snapshots
 from tests.flow import network
 from tests.flow.forking import Forked
-from tests.flow.server import Server, need_model
+from tests.flow.server import Server, is_running, need_model
 
 ROUNDS = 16  # on each of two databases
+WHOLE = 8  # of so many rounds one is of a server that is not forked, and takes seconds to start
 COLLECTORS = 4
 RIGHT, WRONG = 200, 0
-LOAD_SECONDS = (0.1, 0.7)
+LOAD = (5, 80)  # snapshots acknowledged before a kill
+END_WITHIN = 10.0
 
 
 @dataclass
@@ -64,8 +70,10 @@ class Collector:
 def test_nothing_acknowledged_is_lost(database_url: str, tmp_path: Path) -> None:
     rng = random.Random("crash")
     need_model()
-    server = Forked(database_url, tmp_path / "server.log", (), {})
+    forked = Forked(database_url, tmp_path / "server.log", (), {})
+    whole = Server(database_url, tmp_path / "whole.log", (), {})
     collectors = [Collector(f"as{n}") for n in range(COLLECTORS)]
+    server: Server = forked
     try:
         server.start()
         for collector in collectors:  # the approved state is the right one
@@ -75,27 +83,51 @@ def test_nothing_acknowledged_is_lost(database_url: str, tmp_path: Path) -> None
         for number in range(ROUNDS):
             crash_under_load(server, collectors, rng)
             assert_whole(database_url, collectors)
+            server = whole if number % WHOLE == 0 else forked
             if number % 4 == 3:
                 crash_while_starting(server, rng)
             server.start()
             assert_alerts(server, database_url)
         assert server.stop() in {0, -signal.SIGTERM}
     finally:
-        server.close()
-    assert "cycle failed" not in server.logged
-    assert sum(len(collector.acknowledged) for collector in collectors) > 10 * ROUNDS
+        forked.close()
+        whole.close()
+    assert "cycle failed" not in forked.logged + whole.logged
 
 
 def crash_under_load(server: Server, collectors: list[Collector], rng: random.Random) -> None:
+    scoring = scoring_process(server)
+    assert is_running(scoring)
+    enough = acknowledged(collectors) + rng.randint(*LOAD)
     with ThreadPoolExecutor(COLLECTORS) as threads:
         posting = [
             threads.submit(collector.post, server.url, random.Random(rng.random()))
             for collector in collectors
         ]
-        time.sleep(rng.uniform(*LOAD_SECONDS))
+        while acknowledged(collectors) < enough and not any(each.done() for each in posting):
+            time.sleep(rng.uniform(0, 0.02))
         server.kill()
+        assert_nobody_listens(server.port)
         for each in posting:
             each.result()
+    deadline = time.monotonic() + END_WITHIN
+    while is_running(scoring):
+        assert time.monotonic() < deadline, "the process that scores outlives its server"
+        time.sleep(0.02)
+
+
+def acknowledged(collectors: list[Collector]) -> int:
+    return sum(len(collector.acknowledged) for collector in collectors)
+
+
+def scoring_process(server: Server) -> int:
+    """The one that was started last."""
+    return int(re.findall(r"the scoring process is ready +pid=(\d+)", server.logged)[-1])
+
+
+def assert_nobody_listens(port: int) -> None:
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED, "who holds the port?"
 
 
 def crash_while_starting(server: Server, rng: random.Random) -> None:

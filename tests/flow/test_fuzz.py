@@ -67,7 +67,7 @@ def test_every_answer_is_documented(server: Server, role: str, which: str, tmp_p
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr

@@ -1,10 +1,8 @@
 """From a snapshot to the message that a receiver gets, and all that keeps it from getting one."""
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +10,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gsid_service.__main__ import app
-from tests.flow.network import small
 from tests.flow.server import Server, running
+from tests.flow.watched import RIGHT, WRONG, Watched
 from tests.notify.listener import SECRET, Listener, listening
+from tests.waiting import until
 
-RIGHT, WRONG = 200, 0
 SETTINGS = """
 [notify]
 group_wait_seconds = 0
@@ -35,7 +33,6 @@ type = "webhook"
 url = "{url}/refuse"
 secret_env = "NOC_SECRET"
 """
-networks = count()
 
 
 @pytest.fixture(scope="module")
@@ -54,36 +51,12 @@ def server(tmp_path_factory: pytest.TempPathFactory, listener: Listener) -> Iter
         yield started
 
 
-class Net:
-    """A network with one value that is right or wrong."""
+class Net(Watched):
+    """A network, and what the NOC was told of it."""
 
     def __init__(self, server: Server, listener: Listener) -> None:
-        self.server, self.listener = server, listener
-        self.name, self.sequence = f"flow{next(networks)}", 0
-
-    def see(self, local_pref: int, **more: int) -> None:
-        """Post it, and wait until it is scored."""
-        self.sequence += 1
-        body = small(self.name, "rr1", self.sequence, local_pref=local_pref, **more)
-        answer = self.server.client.post("/ingest", json=body).raise_for_status()
-        query = {"snapshot": answer.json()["snapshot_id"], "wait": 30}
-        path = f"/api/v1/networks/{self.name}/scores"
-        self.server.client.get(path, params=query).raise_for_status()
-
-    def alert(self) -> dict[str, Any]:
-        """The alert on the wrong value, with why who was told."""
-        found = self.get("/alerts", network=self.name)["items"]
-        one = next(a for a in found if a["parameter"] == "local_pref")
-        shown: dict[str, Any] = self.get(f"/alerts/{one['id']}")
-        return shown
-
-    def get(self, path: str, **query: Any) -> Any:
-        return self.server.client.get(f"/api/v1{path}", params=query).raise_for_status().json()
-
-    def post(self, path: str, **body: Any) -> Any:
-        answer = self.server.client.post(f"/api/v1{path}", json=body)
-        assert answer.is_success, answer.text
-        return answer.json()
+        super().__init__(server)
+        self.listener = listener
 
     def told(self) -> list[str]:
         """The status of every message about the network that the NOC took."""
@@ -92,22 +65,12 @@ class Net:
         return [body["status"] for body in mine]
 
     def why(self, receiver: str = "noc") -> dict[str, Any]:
-        rows = self.alert()["notifications"]
-        return next(row for row in rows if row["receiver"] == receiver)
+        return super().why(receiver)
 
 
 @pytest.fixture
 def net(server: Server, listener: Listener) -> Net:
-    found = Net(server, listener)
-    found.see(RIGHT)
-    return found
-
-
-def until(true: Callable[[], bool], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "it does not happen"
-        time.sleep(0.05)
+    return Net(server, listener)
 
 
 def gsid(*arguments: str, **environment: str) -> Result:

@@ -1,11 +1,13 @@
 """The inbox: in order, bounded, and one that cannot be stored takes no other with it."""
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
 
+from gsid_service.ingest import inbox as inbox_module
 from gsid_service.ingest.inbox import AT_ONCE, Full, Inbox, Keep
 from gsid_service.store.snapshots import Incoming, Outcome, Receipt
 from tests.store.making import incoming, snapshot
@@ -36,7 +38,7 @@ class Shelf:
 
     def _receipt(self, sequence: int) -> Receipt:
         outcome = Outcome.DUPLICATE if sequence in self.kept else Outcome.ACCEPTED
-        return Receipt(outcome, sequence, True)
+        return Receipt(outcome, sequence)
 
 
 @contextmanager
@@ -63,6 +65,22 @@ def test_what_waits_is_stored_together_and_in_order() -> None:
     assert numbers == list(range(10, 10 + AT_ONCE + 5))
     assert shelf.kept == [1000, *numbers]
     assert [len(batch) for batch in shelf.batches if batch] == [1, AT_ONCE, 5]
+
+
+def test_where_several_came_the_next_ones_gather(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inbox_module, "GATHER_SECONDS", 0.2)
+    shelf = Shelf()
+    with running(9, shelf.keep) as inbox:
+        promises = [inbox.put(item(1))]
+        assert shelf.asked.wait(SOON)
+        promises += [inbox.put(item(sequence)) for sequence in (2, 4)]
+        shelf.open.set()
+        assert promises[-1].result(SOON).number == 4
+        inbox.put(item(5))
+        time.sleep(0.05)
+        assert inbox.put(item(6)).result(SOON).number == 6
+        assert inbox.put(item(7)).result(SOON).number == 7
+    assert shelf.batches[:3] == [[1], [2, 4], [5, 6]]
 
 
 def test_no_more_can_wait_than_it_has_room_for() -> None:

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from gsid_service import schema
 from gsid_service.ingest.json_schema import json_schema
 from gsid_service.ingest.wire import (
+    LARGE,
+    PROBLEMS_AT_MOST,
     SEQUENCE_HIGHEST,
     InvalidSnapshot,
     NotJSON,
@@ -363,3 +365,51 @@ def test_another_protocol_needs_no_change_here() -> None:
     changed["facts"].append(fact("ntp", "R1", "R3", stratum=17))
     with pytest.raises(InvalidSnapshot, match=r"params.stratum: 17 is outside 1 to 16"):
         parse_snapshot(json.dumps(changed), extended)
+
+
+def large(**changes: Any) -> bytes:
+    """A snapshot of more than a mebibyte, right but for what is changed."""
+    routers = [{"id": f"R{i}", "kind": "router", "label": "x" * 100} for i in range(10_000)]
+    return json.dumps(
+        document() | {"entities": routers, "facts": [], "withdrawn": []} | changes
+    ).encode()
+
+
+def test_a_large_snapshot_is_read() -> None:
+    assert len(large()) > LARGE
+    assert len(parse_snapshot(large()).entities) == 10_000
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"facts": [{}] * 10_000}, "facts[0].predicate"),
+        ({"facts": [0] * 10_000}, "facts[0]"),
+        ({"facts": [{"predicate": "", "args": []}] * 10_000}, "facts[0].predicate"),
+        ({"facts": [{"predicate": "x", "args": ["R1"] * 100}]}, "facts[0]"),
+        ({"facts": [{"predicate": "x", "args": [], "params": {"a": [[]]}}]}, "facts[0]"),
+        ({"withdrawn": [{"predicate": "x", "args": [0] * 50}]}, "withdrawn[0].args[0]"),
+        ({"network": ["x"] * 10_000}, "network"),
+        ({"facts": {str(i): 0 for i in range(100)}}, "facts"),
+        ({"surplus": [[]] * 100}, "body"),
+        ({str(i): 0 for i in range(10_000)}, "body"),
+    ],
+)
+def test_of_a_large_document_the_first_thing_that_is_wrong_is_named(
+    changes: dict[str, Any], place: str
+) -> None:
+    with pytest.raises(InvalidSnapshot) as caught:
+        parse_snapshot(large(**changes))
+    assert caught.value.problems[0].field == place
+    assert caught.value.total <= PROBLEMS_AT_MOST + 1
+
+
+def test_of_a_large_document_all_that_is_missing_is_named() -> None:
+    text = json.dumps({"facts": ["x" * LARGE]})
+    with pytest.raises(InvalidSnapshot) as caught:
+        parse_snapshot(text)
+    assert "network: is required" in str(caught.value)
+    with pytest.raises(NotJSON):
+        parse_snapshot(text[:-1])
+    with pytest.raises(InvalidSnapshot, match="must be an object"):
+        parse_snapshot(f"[{text}]")

@@ -17,28 +17,29 @@ CONFIG = "route:\n  receiver: nobody\nreceivers:\n  - name: nobody\n"
 
 
 @contextmanager
-def alertmanager(folder: Path) -> Iterator[str]:
+def alertmanager(folder: Path, settings: str = CONFIG) -> Iterator[str]:
     """A running Alertmanager; its URL."""
     program = shutil.which("prometheus-alertmanager")
     if program is None or shutil.which("amtool") is None:
         missing("prometheus-alertmanager")
         raise AssertionError
     config, port = folder / "alertmanager.yml", free_port()
-    config.write_text(CONFIG)
+    config.write_text(settings)
     command = [program, f"--config.file={config}", f"--storage.path={folder / 'data'}"]
     command += [f"--web.listen-address=127.0.0.1:{port}", "--cluster.listen-address="]
     with (folder / "alertmanager.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
     url = f"http://127.0.0.1:{port}"
     try:
-        _wait(url)
+        wait_ready(url)
         yield url
     finally:
         process.terminate()
         process.wait(10)
 
 
-def _wait(url: str) -> None:
+def wait_ready(url: str) -> None:
+    """Until Alertmanager, or Prometheus, answers."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         try:
@@ -46,7 +47,7 @@ def _wait(url: str) -> None:
                 return
         except httpx.TransportError:
             time.sleep(0.05)
-    raise AssertionError("Alertmanager does not start")
+    raise AssertionError(f"{url} does not start")
 
 
 def active(url: str) -> list[dict[str, Any]]:
@@ -55,3 +56,9 @@ def active(url: str) -> list[dict[str, Any]]:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
+
+
+def severities(url: str, network: str) -> dict[str, str]:
+    """The severity of each alert of a network."""
+    found = [a["labels"] for a in active(url) if a["labels"]["network"] == network]
+    return {labels["alert_id"]: labels["severity"] for labels in found}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from gsid_service import app
+from gsid_service import app, serve
 from gsid_service.config import Settings
 from gsid_service.diagnose import Here
 from gsid_service.ingest.wire import dump_snapshot
@@ -40,4 +40,5 @@ def _no_model(_: Settings) -> Here:
 
 if __name__ == "__main__":
     app.GIVE_WAY_SECONDS = 0.0  # nobody else sends snapshots
-    forking.main(_no_model)
+    serve._load_model = _no_model  # type: ignore[assignment]
+    forking.main()

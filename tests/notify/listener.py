@@ -2,8 +2,8 @@
 
 Every request is a line of JSON in its log, written before the answer: what came, and what was
 answered. `/ok` takes all; `/flaky` drops, delays, or answers 500 and 429 before it takes a message;
-`/picky` refuses some messages for good; `/gone` answers 410 after some; `/slow` takes its time;
-`/refuse` takes nothing.
+`/picky` refuses some messages for good; `/second` takes none at first; `/gone` answers 410 after
+some, `/retired` always; `/slow` takes its time; `/refuse` takes nothing.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
@@ -31,6 +31,7 @@ TROUBLE = 0.3
 REFUSED_ONE_IN = 8
 GONE_AFTER = 12
 SLOW_SECONDS = 0.4
+ANSWERS = {"/refuse": 404, "/retired": 410}
 
 
 def is_refused(key: str) -> bool:
@@ -44,6 +45,7 @@ class Handler(BaseHTTPRequestHandler):
     log: Path
     lock = threading.Lock()
     taken = 0
+    refused: ClassVar[set[str]] = set()
     rng = random.Random()
 
     def do_GET(self) -> None:
@@ -72,9 +74,12 @@ class Handler(BaseHTTPRequestHandler):
         """The status to answer; 0 drops the connection."""
         if self.path == "/slow":
             time.sleep(SLOW_SECONDS)
-        if self.path == "/refuse":
-            return 404
+        if self.path in ANSWERS:
+            return ANSWERS[self.path]
         if self.path == "/picky" and is_refused(key):
+            return 400
+        if self.path == "/second" and key not in self.refused:
+            self.refused.add(key)
             return 400
         if self.path == "/gone":
             with self.lock:

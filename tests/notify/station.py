@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gsid_service.config import Notify, Receiver, Settings
+from gsid_service.jobs.embedded import Embedded
 from gsid_service.metrics import Metrics
 from gsid_service.notices import Delivery, Sending
 from gsid_service.notifier import Notifier
@@ -41,9 +42,7 @@ class Station:
         self.settings = Settings(receivers=tuple(receivers), notify=Notify(**QUICK | notify))
         self.database, self.metrics = connect(url, migrate=True), Metrics()
         self.woken: list[str] = []
-        self.notifier = Notifier(
-            self.settings, self.database, self.metrics, self.now, self.woken.extend
-        )
+        self.notifier = Notifier(self.settings, self.database, self.metrics, self.now, Embedded())
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -87,9 +86,11 @@ def station(url: str, receivers: Sequence[Receiver], **notify: Any) -> Iterator[
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NOC_SECRET", SECRET)
         made = Station(url, receivers, **notify)
-        made.notifier.start()
+        made.notifier.prepare()
+        made.notifier.jobs.start(made.notifier.work(score=made.woken.append))
         try:
             yield made
         finally:
-            made.notifier.stop()
+            made.notifier.jobs.stop()
+            made.notifier.close()
             made.database.close()

@@ -111,8 +111,13 @@ def test_only_windows_that_hold_hold_back() -> None:
         ("FREQ=DAILY;UNTIL=20261117T235959Z", "RFC 5545"),
         ("FREQ=DAILY\nRDATE:20261117T235959", "FREQ"),
         ("BYDAY=SU", "FREQ"),
+        ("FREQ=WEEKLY;BYDAY=MO,TU", "never close"),
     ],
 )
 def test_what_is_not_a_rule_is_refused_with_a_reason(rule: str, named: str) -> None:
     with pytest.raises(BadRule, match=named):
-        check_rule(rule, NOW)
+        check_rule(rule, NOW, 30 * HOUR)
+
+
+def test_days_of_a_weekend_may_touch() -> None:
+    check_rule("FREQ=WEEKLY;BYDAY=SA,SU", NOW, 24 * HOUR)

@@ -25,6 +25,7 @@ from tests.notify.making import (
 from tests.store.making import NOW
 
 OVER: dict[str, Any] = {"status": Status.RESOLVED}
+AT_ONCE_THEN_WAIT = replace(ROUTE, group_wait=timedelta(0))
 ACKNOWLEDGED: dict[str, Any] = {"status": Status.ACKNOWLEDGED}
 
 
@@ -255,3 +256,36 @@ def test_every_alert_is_in_exactly_one_message_or_held_for_a_reason(
     assert held | set(in_messages) == {a.id for a in found}
     assert not held & set(in_messages)
     assert all(note.reason and note.stage for note in batch.notes)
+
+
+def test_a_clock_that_is_set_back_holds_no_page() -> None:
+    noc = Telling()
+    assert noc.kinds([alert()]) == []
+    assert noc.kinds([alert()], -HOUR) == ["new"], "it had begun to wait an hour ahead of now"
+
+
+def test_what_is_new_in_a_group_goes_out_after_the_clock_is_set_back() -> None:
+    noc = Telling(AT_ONCE_THEN_WAIT)
+    assert noc.kinds([alert()]) == ["new"]
+    assert noc.kinds([alert(), alert(2)], -SECOND) == [], "clocks may differ a little"
+    assert noc.kinds([alert(), alert(2)], -HOUR) == ["new"]
+    assert noc.kinds([alert(), alert(2)], SECOND) == []
+
+
+def test_an_alert_that_fires_again_is_told_after_the_clock_is_set_back() -> None:
+    noc = Telling()
+    noc.look([alert()])
+    assert noc.kinds([alert()], 30 * SECOND) == ["new"]
+    assert noc.kinds([alert(**OVER)], HOUR) == ["restored"]
+    assert noc.kinds([alert()], -30 * MINUTE) == ["new"], "in the group that it was in"
+    assert noc.kinds([alert(**OVER)], HOUR) == ["restored"]
+    assert noc.kinds([alert()], -3 * HOUR) == []
+    assert noc.kinds([alert()], 30 * SECOND) == ["new"], "it waits once, and not at each look anew"
+
+
+def test_a_repeat_is_not_late_by_what_the_clock_was_set_back() -> None:
+    noc = Telling(AT_ONCE)
+    assert noc.kinds([alert()]) == ["new"]
+    assert noc.kinds([alert()], -9 * HOUR) == ["repeat"]
+    assert noc.kinds([alert()], 4 * HOUR - SECOND) == []
+    assert noc.kinds([alert()], SECOND) == ["repeat"]

@@ -20,7 +20,8 @@ NAMED = (
     (2, 1, -1),
     (0, -1, -1),
 )
-ENTITIES, WIDTH, HEADS, ROLES = 5, 4, 2, 3
+SEATS = sum(len({name for name in role if name >= 0}) for role in zip(*NAMED, strict=True))
+WIDTH, HEADS, ROLES = 4, 2, 3
 
 
 @pytest.fixture(params=[3, 5, 512])
@@ -36,9 +37,9 @@ def inputs() -> tuple[Tensor, ...]:
     torch.manual_seed(0)
     shapes = (
         (len(NAMED), WIDTH),
-        (ENTITIES, WIDTH),
+        (SEATS, WIDTH),
         (ROLES, WIDTH, 2 * WIDTH),
-        (ROLES, WIDTH, HEADS),
+        (ROLES, HEADS, WIDTH),
     )
     return tuple(torch.randn(*s, dtype=torch.float64, requires_grad=True) for s in shapes)
 
@@ -48,10 +49,10 @@ def test_gradient_towards_facts(inputs: tuple[Tensor, ...], edges: Edges) -> Non
 
 
 def test_gradient_towards_entities(inputs: tuple[Tensor, ...], edges: Edges) -> None:
-    assert gradcheck(lambda *x: Up.apply(*x, edges), inputs)
+    assert gradcheck(lambda *x: Up.apply(*x, edges, True), inputs)
 
 
 def test_large_scores_do_not_overflow(inputs: tuple[Tensor, ...], edges: Edges) -> None:
-    facts, entities, transform, a = inputs
-    assert Up.apply(facts, entities, transform, 1e6 * a, edges).isfinite().all()
-    assert Down.apply(facts, entities, transform, 1e6 * a, edges, False).isfinite().all()
+    facts, seated, transform, a = inputs
+    assert Up.apply(facts, seated, transform, 1e6 * a, edges, False).isfinite().all()
+    assert Down.apply(facts, seated, transform, 1e6 * a, edges, False).isfinite().all()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gsid_service.assemble.graph import assemble
 from gsid_service.evaluate.splits import SPLITS
 from gsid_service.records import Entity, Fact, FloatArray, Graph
+from gsid_service.score.batch import Vocabulary, collate
 from gsid_service.score.calibration import Calibration
 from gsid_service.score.gsid import ATTENTIONS, ENCODERS, GSID, Shape
 from gsid_service.score.scorer import Scorer, logits
@@ -134,3 +135,17 @@ def test_every_model_scores_every_value_and_nothing_else(encoder: str, attention
             if name in fact.params
         }
         assert set(map(tuple, np.argwhere(np.isfinite(found)).tolist())) == carried
+
+
+def test_what_the_last_steps_leave_out_is_never_asked_for() -> None:
+    torch.manual_seed(0)
+    model = GSID(Shape(width=32, heads=4)).eval()
+    batch = collate([graph(CASE)], Vocabulary())
+    with torch.inference_mode():
+        h = model.encode(batch)
+        for layer in model.layers:
+            h = layer(h, batch)
+        for _ in range(model.shape.decoder_steps):
+            h = h + model.decoder(h, batch)
+        read = torch.cat([readout(h[batch.entities :]) for readout in model.readout], dim=1)
+        assert torch.allclose(model(batch), read * batch.applies, atol=1e-4)

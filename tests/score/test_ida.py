@@ -98,5 +98,7 @@ def test_what_is_read_out_is_the_same(attention: type[IDA], batch: Batch) -> Non
     layer = attention(ROLES, WIDTH, HEADS)
     h = torch.randn(len(batch.categories), WIDTH)
     with torch.no_grad():
-        whole = layer(h, batch)[batch.entities + batch.read]
-        assert torch.allclose(layer.read(h, batch), whole, atol=1e-5)
+        whole = layer(h, batch)
+        read = whole[batch.entities + batch.read]
+        assert torch.allclose(layer.read(h, batch), read, atol=1e-5)
+        assert torch.allclose(layer.kept(h, batch), whole[batch.kept], atol=1e-5)

@@ -1,11 +1,18 @@
 """Evidence counts what intents and traffic say of each link and route."""
 
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
 from gsid_service.evaluate.splits import SPLITS
-from gsid_service.records import EVIDENCE, Fact, FactKey
-from gsid_service.simulate.evidence import evidence
-from gsid_service.simulate.forwarding import forward
+from gsid_service.records import EVIDENCE, Fact, FactKey, FloatArray
+from gsid_service.simulate.evidence import Traffic, evidence
+from gsid_service.simulate.forwarding import Forwarding, forward
 from gsid_service.simulate.plane import build
+from gsid_service.simulate.revise import Rows
 from tests.simulate.test_forwarding import ENTITIES, link, square, state
+from tests.simulate.test_revise import redrawn
 
 INTENTS = (
     Fact("fwd", ("R1", "N", "R0")),
@@ -14,13 +21,25 @@ INTENTS = (
 )
 
 
-def said(row: list[int]) -> dict[str, int]:
-    return {name: count for name, count in zip(EVIDENCE, row, strict=True) if count}
+def said(row: FloatArray) -> dict[str, int]:
+    return {name: int(count) for name, count in zip(EVIDENCE, row, strict=True) if count}
+
+
+def by_key(
+    facts: Sequence[Fact],
+    wanted: Sequence[Fact],
+    observed: Forwarding,
+    approved: Forwarding | None = None,
+) -> dict[FactKey, FloatArray]:
+    """The rows of facts and intents of which there is anything to say."""
+    rows = evidence(facts, wanted, observed, approved)
+    keys = [fact.key for fact in (*facts, *wanted)]
+    return {key: row for key, row in zip(keys, rows, strict=True) if row.any()}
 
 
 def test_traffic_and_intents_that_hold() -> None:
     facts = square()
-    rows = evidence(facts, INTENTS, state(*facts))
+    rows = by_key(facts, INTENTS, state(*facts))
     # R1, and by way of it R3 and RR, send over R0 - R1; R3 could as well go by R2.
     assert said(rows[FactKey("connected", ("R0", "R1"))]) == {
         "observed flows": 1,
@@ -45,7 +64,7 @@ def test_traffic_and_intents_that_hold() -> None:
 
 def test_what_changed_since_the_approved_values() -> None:
     facts = square(near=9)
-    rows = evidence(facts, INTENTS, state(*facts), state(*square()))
+    rows = by_key(facts, INTENTS, state(*facts), state(*square()))
     # R1 now goes round by R3 and R2: its intent is lost, R3's is gained.
     assert said(rows[INTENTS[0].key]) == {"observed lost": 1}
     assert said(rows[INTENTS[1].key]) == {"observed gained": 1}
@@ -60,7 +79,7 @@ def test_what_changed_since_the_approved_values() -> None:
 
 def test_directions_that_are_reported_apart_are_counted_apart() -> None:
     facts = (*square(), link("R1", "R0", 1))
-    rows = evidence(facts, INTENTS[:1], state(*facts))
+    rows = by_key(facts, INTENTS[:1], state(*facts))
     assert said(rows[FactKey("connected", ("R1", "R0"))])["wanted met"] == 1
     assert FactKey("connected", ("R0", "R1")) not in rows
 
@@ -71,11 +90,30 @@ def test_order_does_not_matter() -> None:
     plain = [(case.entities, case.facts), case.baseline]
     turned = [(entities, facts[::-1]) for entities, facts in plain]
     one, other = (
-        evidence(views[0][1], case.intents, *(forward(build(*v), True) for v in views))
+        by_key(views[0][1], case.intents, *(forward(build(*v), True) for v in views))
         for views in (plain, turned)
     )
-    assert one == other
+    assert one.keys() == other.keys()
+    assert all(np.array_equal(one[key], other[key]) for key in one)
+
+
+def test_traffic_that_moved_is_counted_as_if_all_were_counted_anew() -> None:
+    rng = random.Random("traffic")
+    for split in ("standard", "larger"):
+        case = SPLITS[split].case("traffic", 0)
+        row_of = {fact.key: row for row, fact in enumerate(case.facts)}
+        state = forward(build(case.entities, case.facts), True)
+        rows, traffic = Rows.of(state, case.facts), Traffic.of(state, row_of)
+        for _ in range(8):
+            values = redrawn(case.facts, 2, rng)
+            revised = rows.revise(traffic.state, [(*slot, v) for slot, v in values.items()])
+            assert revised is not None
+            traffic = traffic.after(revised.state)
+            anew = Traffic.of(revised.state, row_of)
+            assert np.array_equal(traffic.towards, anew.towards)
+            assert np.array_equal(traffic.using, anew.using)
+            assert np.array_equal(traffic.flows(len(row_of)), anew.flows(len(row_of)))
 
 
 def test_an_unsettled_network_says_nothing() -> None:
-    assert evidence((), (), forward(build(ENTITIES, ()))) == {}
+    assert by_key((), (), forward(build(ENTITIES, ()))) == {}

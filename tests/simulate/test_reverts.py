@@ -52,7 +52,7 @@ def test_each_is_what_a_simulation_from_scratch_says() -> None:
         assert found[key, parameter] == Revert(
             outcomes.count((False, True)),
             outcomes.count((True, False)),
-            len(moves := moved(observed, after)),
+            len(moves := [*map(tuple, moved(observed, after).tolist())]),
             sum(_passes(intent, observed, moves) for intent in case.intents),
         )
 

@@ -65,3 +65,20 @@ def test_a_drawn_topology_is_an_operator_s_of_10_to_100_routers() -> None:
     drawn = [topologies.draw(rng) for _ in range(200)]
     assert all(10 <= t.routers <= 100 for t in drawn)
     assert {t.name.split("/")[0] for t in drawn} == {"topozoo", "sndlib", "caida"}
+
+
+@pytest.mark.parametrize("routers", [1, 2, 50, 554])
+def test_a_part_is_connected_and_keeps_names_and_places(routers: int) -> None:
+    whole = topologies.real("backbone/europe_nosc")
+    part = topologies.part(whole, routers)
+    assert part.routers == routers
+    assert routers == 1 or is_simple_and_connected(part)
+    assert set(zip(part.labels, part.positions, strict=True)) <= set(
+        zip(whole.labels, whole.positions, strict=True)
+    )
+
+
+@pytest.mark.parametrize("routers", [0, 12])
+def test_a_part_is_no_larger_than_the_whole(routers: int) -> None:
+    with pytest.raises(ValueError, match=f"has 11 routers, not {routers}"):
+        topologies.part(topologies.real("topozoo/Abilene"), routers)

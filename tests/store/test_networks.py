@@ -1,5 +1,8 @@
 """Networks: how far the cycle is with each, on both databases."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 from gsid_service.store import networks, snapshots
 from gsid_service.store.database import Database
 from gsid_service.store.networks import Network
@@ -58,3 +61,41 @@ def test_pages_meet_every_network_once(database: Database) -> None:
             seen += [row.name for row in rows]
         assert seen == networks.names(connection)
     assert sorted(seen) == sorted(names)
+
+
+def test_a_round_that_was_overtaken_has_no_turn(database: Database) -> None:
+    with database.write() as connection:
+        snapshots.announce(connection, ["net"], NOW)
+        snapshots.touch(connection, ["net"])
+        snapshots.touch(connection, ["net"])
+        assert networks.take_turn(connection, "net", 1)
+        networks.finish(connection, "net", 2, 5, NOW, {}, ["c1"], [["R1", "N", None, "R2", "t"]])
+        assert not networks.take_turn(connection, "net", 1)
+        assert networks.take_turn(connection, "net", 2)
+        networks.fail(connection, "net", 1, "an older one failed")
+        assert networks.last_seen(connection) == {"net": ({"c1"}, True)}
+        found = networks.find(connection, "net")
+        assert not networks.take_turn(connection, "unknown", 9)
+    assert found is not None
+    assert (found.done, found.problem) == (2, None)
+
+
+def test_two_rounds_of_a_network_save_one_after_the_other(database: Database) -> None:
+    order: list[str] = []
+    with database.write() as connection:
+        snapshots.announce(connection, ["net"], NOW)
+
+    def save() -> None:
+        with database.write() as connection:
+            assert not networks.take_turn(connection, "net", 0), "the first has finished"
+            order.append("second")
+
+    with ThreadPoolExecutor(1) as threads:
+        with database.write() as connection:
+            assert networks.take_turn(connection, "net", 1)
+            waiting = threads.submit(save)
+            time.sleep(0.1)
+            networks.finish(connection, "net", 1, 1, NOW, {})
+            order.append("first")
+        waiting.result()
+    assert order == ["first", "second"]

@@ -5,9 +5,17 @@ from typing import Any
 
 from gsid_service.notices import Group, Notification, Told
 from gsid_service.records import Alert, Severity, Status
-from gsid_service.store import alerts, networks, notifications, retention, snapshots, verdicts
+from gsid_service.store import (
+    alerts,
+    maintenance,
+    networks,
+    notifications,
+    retention,
+    snapshots,
+    verdicts,
+)
 from gsid_service.store.database import Database
-from tests.notify.making import HOUR, SECOND, alert
+from tests.notify.making import HOUR, SECOND, alert, window
 from tests.store.making import NOW
 
 TOLD = Told(Status.FIRING, Severity.CRITICAL, 80, NOW)
@@ -57,13 +65,24 @@ def test_networks_are_looked_at_when_they_are_due(database: Database) -> None:
         assert notifications.next_look(connection) is None
         notifications.look_at_all(connection, NOW + SECOND)
         assert notifications.next_look(connection) == NOW + SECOND
-        assert notifications.to_look_at(connection, NOW) == []
-        assert notifications.to_look_at(connection, NOW + SECOND) == ["a"]
+        assert notifications.to_look_at(connection, NOW, NOW) == []
+        assert notifications.to_look_at(connection, NOW + SECOND, NOW) == ["a"]
         notifications.look_at(connection, ["b"], NOW)
-        assert notifications.to_look_at(connection, NOW + SECOND) == ["b", "a"]
+        assert notifications.to_look_at(connection, NOW + SECOND, NOW) == ["b", "a"]
         found = networks.find(connection, "b")
     assert found is not None
     assert found.notify_at == NOW
+
+
+def test_what_was_planned_before_the_clock_was_set_back_is_due(database: Database) -> None:
+    saved(database, alert(network="a"))
+    with database.write() as connection:
+        networks.finish(connection, "a", 1, 1, NOW, {})
+        before = NOW - HOUR
+        assert notifications.to_look_at(connection, before, before + SECOND) == []
+        notifications.look_at(connection, ["a"], NOW + SECOND)
+        assert notifications.to_look_at(connection, before, before + SECOND) == ["a"]
+        assert notifications.to_look_at(connection, before, NOW) == []
 
 
 def test_the_last_verdict_on_each_turn_counts_and_outlives_the_alert(database: Database) -> None:
@@ -77,3 +96,24 @@ def test_the_last_verdict_on_each_turn_counts_and_outlives_the_alert(database: D
         assert verdicts.count(connection) == {"net": {"false": 1, "true": 1}}
         assert retention.forget_history(connection, "net", NOW + HOUR) == 1
         assert verdicts.count(connection) == {"net": {"false": 1, "true": 1}}
+
+
+def test_one_takes_a_network_that_is_due(database: Database) -> None:
+    saved(database, alert(network="a"))
+    with database.write() as connection:
+        notifications.look_at(connection, ["a"], NOW)
+        late = NOW + HOUR
+        assert not notifications.take(connection, "a", NOW - SECOND, late)
+        assert notifications.take(connection, "a", NOW, late)
+        assert not notifications.take(connection, "a", late, late), "somebody did already"
+
+
+def test_a_window_that_held_alerts_back_is_over_once(database: Database) -> None:
+    with database.write() as connection:
+        one, other = (maintenance.add(connection, window(network=name)) for name in ("a", None))
+        assert maintenance.hold(connection, {one.number, other.number}) == []
+        assert maintenance.hold(connection, {one.number, other.number}) == []
+        assert maintenance.hold(connection, {other.number}) == [one]
+        assert maintenance.hold(connection, {other.number}) == []
+        assert maintenance.hold(connection, set()) == [other]
+        assert maintenance.standing(connection, NOW) == [one, other]

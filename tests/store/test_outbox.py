@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gsid_service.notices import Delivery, Group, Outgoing, Sending
 from gsid_service.store import outbox, retention, snapshots
 from gsid_service.store.database import Database
+from gsid_service.store.outbox import Hold
 from gsid_service.store.tables import deliveries
 from tests.notify.making import HOUR, SECOND
 from tests.store.making import NOW
@@ -132,6 +133,19 @@ def test_a_receiver_that_is_gone_gets_nothing_until_it_is_enabled(database: Data
         assert outbox.disabled(connection) == {}
 
 
+def test_a_clock_that_is_set_back_holds_no_message(database: Database) -> None:
+    put(database, "g1-a", "g2-b")
+    assert taken(database, NOW - HOUR).key == "g1-a", "nobody tried it yet"
+    for _ in range(2):
+        settle(database, taken(database), due=NOW + SECOND)
+    assert take(database, NOW - HOUR) == NOW + SECOND
+    with database.write() as connection:
+        outbox.hurry(connection, "other", NOW - HOUR)
+        assert outbox.take(connection, "noc", NOW - HOUR) == NOW + SECOND
+        outbox.hurry(connection, "noc", NOW - HOUR)
+    assert taken(database, NOW - HOUR).key == "g1-a"
+
+
 def test_only_what_waits_too_long_expires(database: Database) -> None:
     put(database, "g1-a", "g2-a")
     one = taken(database)
@@ -168,3 +182,25 @@ def test_retention_forgets_what_is_settled_only(database: Database, status: Send
         assert retention.forget_deliveries(connection, "net", NOW) == 0
         assert retention.forget_deliveries(connection, "net", NOW + timedelta(days=1)) == 1
     assert keys(database) == ["g2-a"]
+
+
+def test_a_receiver_that_is_held_is_not_due_until_its_time(database: Database) -> None:
+    put(database, "g1-a")
+    put(database, "g2-a", receiver="other")
+
+    def due(now: datetime) -> set[str]:
+        with database.read() as connection:
+            return outbox.due(connection, now)
+
+    assert due(NOW - SECOND) == {"noc", "other"}, "the clock was set back since they were made"
+    assert due(NOW) == {"noc", "other"}
+    with database.write() as connection:
+        assert outbox.held(connection, "noc") is None
+        for failures in (1, 2):
+            outbox.hold(connection, "noc", Hold(NOW + HOUR, failures))
+        assert outbox.held(connection, "noc") == (NOW + HOUR, 2)
+    assert due(NOW) == {"other"}
+    assert due(NOW + HOUR) == {"noc", "other"}
+    with database.write() as connection:
+        outbox.release(connection, "noc")
+    assert due(NOW) == {"noc", "other"}

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from gsid_service.records import Alert, Status
-from gsid_service.store import alerts, retention, scores, snapshots
+from gsid_service.store import alerts, approvals, retention, scores, snapshots
 from gsid_service.store.database import Database
 from tests.store.making import NOW, incoming, snapshot
 from tests.store.test_alerts import FULL, saved
@@ -56,7 +56,7 @@ def test_what_is_too_many_goes_in_small_steps_the_oldest_first(database: Databas
 
 def test_old_lines_and_resolved_alerts_go_and_open_ones_stay(database: Database) -> None:
     put(database, HIGH, now=OLD)
-    put(database, replace(HIGH, score=0.5), now=NOW)
+    put(database, HIGH._replace(score=0.5), now=NOW)
     old = replace(FULL, first_seen=OLD, last_seen=OLD)
     kept: list[Alert] = [
         saved(database, replace(old, parameter="med")),
@@ -69,3 +69,15 @@ def test_old_lines_and_resolved_alerts_go_and_open_ones_stay(database: Database)
         assert len(scores.history(connection, "net", *HIGH.slot, 9)) == 1
         found = alerts.of_network(connection, "net").values()
     assert sorted(found, key=lambda alert: alert.id) == sorted(kept, key=lambda alert: alert.id)
+
+
+def test_old_approvals_go_but_for_the_one_that_counts(database: Database) -> None:
+    add(database, (1, True), now=OLD)
+    with database.write() as connection:
+        for _ in range(3):
+            approvals.approve(connection, "net", (), (), OLD, "noc", False, 1, ["c1"])
+        assert retention.forget_history(connection, "net", LIMIT) == 2
+        assert retention.forget_history(connection, "net", LIMIT) == 0
+        assert len(approvals.history(connection, "net", 2**62, 9)) == 1
+        approvals.approve(connection, "net", (), (), NOW, "noc", False, 1, ["c1"])
+        assert retention.forget_history(connection, "net", LIMIT) == 1

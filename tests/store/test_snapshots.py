@@ -52,11 +52,10 @@ def test_a_snapshot_is_kept_once_and_never_overwritten(database: Database) -> No
     first, later = snapshot(5, [link("R1", "R2", 1)]), snapshot(7)
     (kept,) = add(database, first)
     assert kept.outcome is ACCEPTED
-    assert kept.is_newest
-    assert add(database, first) == [Receipt(DUPLICATE, kept.number, False)]
-    assert add(database, snapshot(5)) == [Receipt(CONFLICT, kept.number, False)]
+    assert add(database, first) == [Receipt(DUPLICATE, kept.number)]
+    assert add(database, snapshot(5)) == [Receipt(CONFLICT, kept.number)]
     assert news(database) == 1
-    assert [r.is_newest for r in add(database, later, snapshot(6), snapshot(8))] == [1, 0, 1]
+    assert outcomes(add(database, later, snapshot(6), snapshot(8))) == [ACCEPTED] * 3
     assert add(database, first)[0].outcome is DUPLICATE
     assert sequences(database, 0) == [5, 6, 7, 8]
 
@@ -78,7 +77,6 @@ def test_the_same_sequence_of_another_collector_or_network_is_another_snapshot(
 ) -> None:
     given = add(database, snapshot(1), snapshot(1, collector="c2"), snapshot(1, network="other"))
     assert outcomes(given) == [ACCEPTED] * 3
-    assert all(receipt.is_newest for receipt in given)
     with database.read() as connection:
         assert snapshots.network_of(connection, given[2].number) == "other"
         assert snapshots.network_of(connection, 10**18) is None
@@ -185,3 +183,22 @@ def test_the_highest_sequence_can_be_asked_beyond(database: Database) -> None:
     add(database, snapshot(1), snapshot(highest, complete=False, at=NOW))
     assert chains(database) == {"c1": Chain(1, highest, 2)}
     assert sequences(database, highest + 1) == []
+
+
+def test_collectors_that_nothing_came_from_are_silent(database: Database) -> None:
+    def hear(at: datetime, *whom: tuple[str, str]) -> None:
+        said = [incoming(snapshot(at.minute + 1, network=n, collector=c)) for n, c in whom]
+        with database.write() as connection:
+            snapshots.add(connection, said, at)
+
+    hour = NOW.replace(minute=0)
+    hear(hour, ("a", "c1"), ("a", "c2"), ("b", "c1"))
+    hear(hour.replace(minute=5), ("a", "c1"))
+    with database.read() as connection:
+        assert snapshots.silent(connection, hour) == {}
+        since = hour.replace(minute=1)
+        assert snapshots.silent(connection, since) == {"a": {"c2"}, "b": {"c1"}}
+        assert snapshots.last_heard(connection, "a") == {
+            "c1": hour.replace(minute=5),
+            "c2": hour,
+        }

@@ -71,6 +71,25 @@ def test_of_two_that_would_do_the_more_suspicious_is_put_back() -> None:
         assert [revert.suspect.fact for revert in found.reverts] == [first]
 
 
+def test_what_the_other_one_explains_is_suspected_less() -> None:
+    pair = [Suspect(AT_A, "local_pref", 200, 0.9), Suspect(AT_B, "local_pref", 70, 0.8)]
+    ((suspect, worth),) = search(bench(at_a=80, at_b=150), pair).explained
+    assert suspect.fact == AT_B
+    assert worth < 0 < suspect.prior
+
+
+def test_what_repairs_something_else_besides_is_not_explained() -> None:
+    both = Intents((BY_A, Fact("reachable", ("RR", "N", "AS2@B"), holds=False)))
+    found = search(bench(at_a=80, at_b=300, wanted=both), suspects())
+    assert {revert.suspect.fact for revert in found.reverts} == {AT_A, AT_B}
+    assert found.explained == ()
+
+
+def test_a_derived_intent_explains_nothing() -> None:
+    pair = [Suspect(AT_A, "local_pref", 200, 0.9), Suspect(AT_B, "local_pref", 70, 0.8)]
+    assert search(bench(80, 150, Intents((), (BY_A,))), pair).explained == ()
+
+
 def test_a_revert_that_is_hardly_suspicious_and_breaks_as_much_is_left_alone() -> None:
     wanted = Intents((BY_A, Fact("fwd", ("RR", "N", "B"))))
     assert search(bench(80, 100, wanted), suspects(a=0.05)).reverts == ()
@@ -102,7 +121,7 @@ def test_reverts_break_nothing_for_nothing(index: int) -> None:
     assert upon.held == Bench(observed, case.facts, case.intents).held, (
         "the bench is left as it was"
     )
-    together = upon.attempt_all(revert.suspect.value for revert in found.reverts)
+    together = upon.attempt(*(revert.suspect.value for revert in found.reverts))
     assert together is not None
     assert len(together.repairs) > len(together.breaks) or not found.reverts
     assert len({revert.suspect.slot for revert in found.reverts}) == len(found.reverts)

@@ -19,6 +19,11 @@ def test_a_router_that_forwards_otherwise_is_named_with_both_ways() -> None:
     assert differences(STATE, [fwd("RR", "B"), fwd("A", "AS1@A")]) == [Move("RR", "N", "A", "B")]
 
 
+def test_a_router_that_uses_another_way_besides_is_no_difference() -> None:
+    """FRR has multipath between gateways on by default."""
+    assert differences(STATE, [fwd("RR", "A"), fwd("RR", "B")]) == []
+
+
 def test_stale_reports_and_unknown_places_say_nothing() -> None:
     stale = fwd("RR", "B")
     assert differences(STATE, [stale], {stale.key}) == []

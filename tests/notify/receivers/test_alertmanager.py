@@ -1,7 +1,7 @@
 """Against Debian's real Alertmanager: alerts appear, stay while they fire, and resolve."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +9,10 @@ import pytest
 
 from gsid_service.config import Receiver
 from gsid_service.records import Severity
-from tests.notify.alertmanager import active, alertmanager
+from tests.notify.alertmanager import active, alertmanager, severities
 from tests.notify.making import alert
 from tests.notify.station import Station, station
+from tests.waiting import until
 
 RESEND = 0.5  # Alertmanager takes an alert for over after four times that
 
@@ -29,22 +30,9 @@ def noc(tmp_path: Path, url: str) -> Iterator[Station]:
         yield made
 
 
-def within(seconds: float, true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, f"not within {seconds} s"
-        time.sleep(0.05)
-
-
-def names(url: str, network: str) -> dict[str, str]:
-    """The severity of each alert of a network."""
-    found = [a["labels"] for a in active(url) if a["labels"]["network"] == network]
-    return {labels["alert_id"]: labels["severity"] for labels in found}
-
-
 def test_an_alert_appears_stays_while_it_fires_and_resolves(noc: Station, url: str) -> None:
     kept = noc.save(alert(1, id="", network="am1"))
-    within(2, lambda: bool(names(url, "am1")))
+    until(lambda: bool(severities(url, "am1")), 2)
     (seen,) = [a for a in active(url) if a["labels"]["network"] == "am1"]
     assert seen["labels"] == {
         "alertname": "GSID",
@@ -57,24 +45,24 @@ def test_an_alert_appears_stays_while_it_fires_and_resolves(noc: Station, url: s
     assert seen["annotations"]["observed"] == "80"
     for _ in range(6):
         time.sleep(RESEND)
-        assert names(url, "am1"), "it is gone while it fires"
+        assert severities(url, "am1"), "it is gone while it fires"
     noc.resolve(*kept)
-    within(2, lambda: not names(url, "am1"))
+    until(lambda: not severities(url, "am1"), 2)
 
 
 def test_other_alerts_of_the_network_are_told_at_once_and_stay(noc: Station, url: str) -> None:
     first = noc.save(alert(1, id="", network="am2"))
     both = [*first, *noc.save(*first, alert(2, id="", network="am2"))[1:]]
-    within(2, lambda: len(names(url, "am2")) == 2)
+    until(lambda: len(severities(url, "am2")) == 2, 2)
     noc.save(replace(both[0], severity=Severity.MAJOR), both[1])
-    within(2, lambda: sorted(names(url, "am2").values()) == ["critical", "major"])
+    until(lambda: sorted(severities(url, "am2").values()) == ["critical", "major"], 2)
     noc.resolve(*both)
-    within(2, lambda: not names(url, "am2"))
+    until(lambda: not severities(url, "am2"), 2)
 
 
 def test_only_the_last_of_many_repeats_is_kept(noc: Station, url: str) -> None:
     noc.save(alert(1, id="", network="am3"))
-    within(2, lambda: bool(names(url, "am3")))
+    until(lambda: bool(severities(url, "am3")), 2)
     time.sleep(5 * RESEND)
     kinds = [d.kind for d in noc.deliveries()]
     assert kinds[-1] == "new"

@@ -1,0 +1,160 @@
+"""`gsid bench large`: one large network, from POST to its scores, and again after one change.
+
+Its facts are told by collectors of at most 50,000 each, as large sites do, and then single values
+change. A server that starts anew on the same database stands for computing everything anew.
+"""
+
+import json
+import random
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import NamedTuple
+
+from gsid_service import schema
+from gsid_service.bench.figure import Figure
+from gsid_service.bench.server import ask, memory, processor_seconds, running, wait_until
+from gsid_service.bench.simulate import ROUTERS_PER_REFLECTOR
+from gsid_service.ingest.wire import dump_snapshot
+from gsid_service.records import Collector, Fact, Snapshot
+from gsid_service.simulate import designs, topologies
+from gsid_service.simulate.designs import Design
+from gsid_service.simulate.intents import Amounts
+
+FACTS = 100_000
+FACTS_PER_ROUTER, ROUTERS_AT_MOST = 100, 1_000
+GATEWAYS = 3  # of a network; each is a peering and a route
+COLLECTOR_FACTS = 50_000
+CHANGES = 3
+ALLOWED_MB = 8_000
+SCORED_WITHIN = 3_600.0
+LOOK_SECONDS, MEMORY_LOOK_SECONDS = 0.02, 0.5
+
+
+class Told(NamedTuple):
+    """A part of a network that one collector tells."""
+
+    collector: Collector
+    facts: tuple[Fact, ...]
+
+
+class Took(NamedTuple):
+    seconds: float
+    computed: float  # seconds of processor time, of all processes: steady on a busy machine
+
+    def figures(self, name: str, against: str, other: "Took") -> Iterator[Figure]:
+        for what, unit, mine, theirs in (
+            (name, "s", self.seconds, other.seconds),
+            (f"{name}, computing", "processor s", self.computed, other.computed),
+        ):
+            yield Figure(what, mine, unit, f"{against} ({theirs:.1f} s)", theirs / mine)
+
+
+def measure(facts: int = FACTS) -> Iterator[Figure]:
+    """Until it is scored first, after a value changed, and anew; and memory up to then."""
+    design = _design(facts)
+    told = [
+        Told(Collector(f"rr{i}", "route_reflector"), design.facts[low : low + COLLECTOR_FACTS])
+        for i, low in enumerate(range(0, len(design.facts), COLLECTOR_FACTS))
+    ]
+    size = f"{len(design.facts):,} facts"
+    with tempfile.TemporaryDirectory() as folder:
+        with running(Path(folder)) as (port, process), _watching(process.pid) as most:
+            site = Site(design, port, process.pid)
+            first = site.tell(told)
+            again = {kind: site.change(told, kind) for kind in (schema.BGP_ROUTE, schema.CONNECTED)}
+        with running(Path(folder)) as (port, process), _watching(process.pid) as restarted:
+            begun = Site(design, port, process.pid, site.sequence)
+            anew = begun.change(told, schema.BGP_ROUTE, times=1)
+    yield from first.figures(f"{size}, scored first", "once more by a new server", anew)
+    for kind, took in again.items():
+        name = f"{size}, scored after one {kind.parameters[0].name}"
+        yield from took.figures(name, "by a new server", anew)
+    peak = max(*most, *restarted) / 1e6
+    allowed = f"{ALLOWED_MB:,} MB allowed"
+    yield Figure(f"{size}, memory of all processes", peak, "MB", allowed, ALLOWED_MB / peak)
+
+
+def _design(facts: int) -> Design:
+    rng = random.Random("bench large")
+    routers = max(10, min(ROUTERS_AT_MOST, facts // FACTS_PER_ROUTER))
+    networks = max(1, (facts - 4 * routers) // (2 * GATEWAYS))  # about 3 links, 1 session a router
+    size = designs.Size((networks,) * 2, (GATEWAYS,) * 2, Amounts((0, 0), (0, 0), (0, 0)))
+    topology = topologies.planar(routers, rng)
+    return designs.propose(topology, size, rng, max(2, routers // ROUTERS_PER_REFLECTOR))
+
+
+class Site:
+    """The collectors of a network, and the server that they tell."""
+
+    def __init__(self, design: Design, port: int, pid: int, sequence: int = 0) -> None:
+        self.pid = pid
+        self.entities = {entity.id: entity for entity in design.entities}
+        self.server = HTTPConnection("127.0.0.1", port, timeout=600)
+        self.sequence = sequence
+        self.rng = random.Random("bench large changes")
+
+    def tell(self, told: Sequence[Told]) -> Took:
+        """Until all that the collectors see is scored."""
+        bodies = [self._body(collector, facts, complete=True) for collector, facts in told]
+        return self._scored(bodies)
+
+    def change(self, told: Sequence[Told], kind: schema.FactKind, times: int = CHANGES) -> Took:
+        """Until one changed value is scored, the median of some."""
+        places = [(t.collector, f) for t in told for f in t.facts if f.predicate == kind.name]
+        name, took = kind.parameters[0].name, []
+        for collector, fact in self.rng.sample(places, times):
+            other = fact._replace(params={**fact.params, name: fact.params[name] + 1})
+            took.append(self._scored([self._body(collector, [other], complete=False)]))
+        return Took(*map(statistics.median, zip(*took, strict=True)))
+
+    def _body(self, collector: Collector, facts: Sequence[Fact], complete: bool) -> bytes:
+        self.sequence += 1
+        entities = dict.fromkeys(arg for fact in facts for arg in fact.args)
+        view = Snapshot(
+            *("as65000", collector, self.sequence, datetime.now(UTC), complete),
+            *(tuple(self.entities[name] for name in entities), tuple(facts)),
+        )
+        return json.dumps(dump_snapshot(view)).encode()
+
+    def _scored(self, bodies: Sequence[bytes]) -> Took:
+        """From the first POST until the last is scored."""
+        begun, computed = time.perf_counter(), processor_seconds(self.pid)
+        for body in bodies:
+            status, answer = ask(self.server, "POST", "/ingest", body)
+            if status != 202:
+                raise RuntimeError(f"the server answered {status}: {answer}")
+        path = f"/api/v1/networks/{answer['network']}"
+
+        def is_scored() -> bool:
+            network = ask(self.server, "GET", path)[1]
+            if network["problem"]:
+                raise RuntimeError(network["problem"])
+            return bool(network["scored_snapshot"] == answer["snapshot_id"])
+
+        wait_until(is_scored, SCORED_WITHIN, "it is not scored", LOOK_SECONDS)
+        return Took(time.perf_counter() - begun, processor_seconds(self.pid) - computed)
+
+
+@contextmanager
+def _watching(pid: int) -> Iterator[list[int]]:
+    """The most memory that a process and its children have had so far, in a list of one."""
+    most, ending = [0], threading.Event()
+
+    def look() -> None:
+        while not ending.wait(MEMORY_LOOK_SECONDS):
+            most[0] = max(most[0], memory(pid))
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        yield most
+    finally:
+        ending.set()
+        watcher.join()

@@ -1,0 +1,1 @@
+"""Collectors: what each router of a site sees, pushed to the service over HTTP."""

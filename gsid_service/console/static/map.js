@@ -1,0 +1,356 @@
+// The map: draws what the server placed, colours it by score, and lets one choose, find and zoom.
+"use strict";
+
+const SVG = "http://www.w3.org/2000/svg";
+const RAISED = 0.3;
+const HIGH = 0.7;
+const NETWORK_HEIGHT = 22;
+const NARROW = 640;
+const BESIDE = 60; // for the names of those at the sides
+const LONGEST_NAME = 24; // characters; a title has all of it
+const LETTER = 7; // units that a character of a name takes, about
+const PLAIN = 1.2; // units a pixel at which things have the size that is in the style
+const LARGEST = 1.6; // times that size, on small screens
+
+function shape(name, attributes, parent) {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  parent?.append(element);
+  return element;
+}
+
+async function drawMap(map) {
+  const response = await fetch(map.dataset.map, { headers: { accept: "application/json" } });
+  if (!response.ok) return;
+  const drawing = await response.json();
+  const canvas = map.querySelector(".canvas");
+  const state = map.state ?? (map.state = prepare(map, canvas));
+  map.dataset.shape = drawing.shape;
+  canvas.replaceChildren();
+  state.size = [drawing.width, drawing.height];
+  if (!state.view) state.view = firstView(canvas, drawing);
+  state.nodes = new Map(drawing.nodes.map((node) => [node.id, node]));
+  state.lines = new Map(); // by each fact that a line stands for
+  state.all = [];
+  // To those who cannot see it a router's page says what a line would.
+  const layer = shape("g", { class: "lines", "aria-hidden": "true" }, canvas);
+  for (const line of drawing.lines) drawLine(map, state, layer, line);
+  state.overlay = shape("g", { class: "overlay" }, canvas);
+  const top = shape("g", { class: "nodes" }, canvas);
+  for (const node of drawing.nodes) drawNode(map, state, top, node);
+  (top.querySelector(".router") ?? top.firstChild)?.setAttribute("tabindex", "0");
+  fillSearch(map, drawing.nodes);
+  applyMarks(state, drawing);
+  applyLayers(map);
+  state.thingSize = 0; // new ones have none yet
+  setView(canvas, state);
+  showPath(map, state, 0);
+  map.dispatchEvent(new CustomEvent("map:drawn", { bubbles: true }));
+  document.body.dataset.mapDrawn = "yes";
+}
+
+// A narrow screen begins with the routers; the networks at both edges are a zoom away.
+function firstView(canvas, { width, height, nodes }) {
+  const inner = nodes.filter((node) => node.kind !== "network").map((node) => node.x);
+  if (canvas.clientWidth > NARROW || inner.length === 0) return [0, 0, width, height];
+  const [left, right] = [Math.min(...inner) - BESIDE, Math.max(...inner) + BESIDE];
+  return [left, 0, right - left, height];
+}
+
+function drawLine(map, state, layer, line) {
+  const a = state.nodes.get(line.a);
+  const b = state.nodes.get(line.b);
+  const path = line.kind === "bgp_route" ? routePath(a, b) : `M${a.x} ${a.y}L${b.x} ${b.y}`;
+  const group = shape("g", { class: `edge ${line.kind}` }, layer);
+  const drawn = shape("path", { d: path, class: "line" }, group);
+  const target = shape("path", { d: path, class: "hit" }, group);
+  shape("title", {}, target).textContent = `${line.kind} ${line.a} – ${line.b}`;
+  const query = new URLSearchParams([["predicate", line.kind], ["arg", line.a], ["arg", line.b]]);
+  group.dataset.url = `${map.dataset.fact}?${query}`;
+  const entry = { ...line, element: group, drawn };
+  state.all.push(entry);
+  for (const fact of line.facts) state.lines.set(fact, entry);
+}
+
+// A route leaves its peering towards the edge of the map where its network stands.
+function routePath(a, b) {
+  const middle = (a.x + b.x) / 2;
+  return `M${a.x} ${a.y}C${middle} ${a.y} ${middle} ${b.y} ${b.x} ${b.y}`;
+}
+
+function drawNode(map, state, layer, node) {
+  const kind = node.kind.replace("_", " ");
+  const name = node.id.includes(node.label) ? node.id : `${node.label} (${node.id})`;
+  const group = shape("g", {
+    class: `thing ${node.kind}${node.members > 1 ? " cluster" : ""}`,
+    transform: `translate(${node.x} ${node.y})`,
+    role: "button",
+    "aria-label": `${kind} ${name}`,
+    tabindex: "-1",
+  }, layer);
+  outline(node, group);
+  shape("text", label(node), group).textContent = shownName(node);
+  shape("title", {}, group).textContent = `${kind} ${node.id}`;
+  group.dataset.id = node.id;
+  group.dataset.url = entityUrl(map, node.id);
+  state.nodes.set(node.id, { ...node, element: group });
+}
+
+function outline(node, group) {
+  const size = node.members > 1 ? 9 + Math.min(9, Math.sqrt(node.members)) : 7.5;
+  if (node.kind === "network") {
+    const width = 18 + 7.2 * shownName(node).length;
+    shape("rect", { class: "node network", x: -width / 2, y: -NETWORK_HEIGHT / 2, width, height: NETWORK_HEIGHT, rx: NETWORK_HEIGHT / 2 }, group);
+  } else if (node.kind === "external_as") {
+    shape("path", { class: "node external_as", d: "M0 -7L7 0L0 7L-7 0Z" }, group);
+  } else if (node.kind === "route_reflector") {
+    shape("rect", { class: "node route_reflector", x: -size, y: -size, width: 2 * size, height: 2 * size, rx: 2 }, group);
+  } else {
+    shape("circle", { class: "node router", r: size }, group);
+  }
+}
+
+// Sentences speak of ids: a router that is called otherwise on the map would not be found in them.
+function shownName(node) {
+  const known = node.kind === "external_as" || node.id.includes(node.label);
+  const name = known ? node.label : `${node.id} ${node.label}`;
+  const cut = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
+  return node.members > 1 ? `${cut} +${node.members - 1}` : cut;
+}
+
+function label(node) {
+  if (node.kind === "network") return { class: "name", x: 0, y: 4, "text-anchor": "middle" };
+  if (node.kind === "external_as") return { class: "name", x: node.leftwards ? -10 : 10, y: 4, "text-anchor": node.leftwards ? "end" : "start" };
+  return { class: "name", x: 0, y: 21, "text-anchor": "middle" };
+}
+
+function entityUrl(map, id) {
+  return `${map.dataset.entity}?${new URLSearchParams([["id", id]])}`;
+}
+
+// Choosing, by mouse or by key: Tab stops once at the map, arrows go from thing to thing
+
+const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+function choose(map, element) {
+  map.querySelector(".chosen")?.classList.remove("chosen");
+  element.classList.add("chosen");
+  open(map, element.dataset.url);
+}
+
+function open(map, url) {
+  map.dispatchEvent(new CustomEvent("map:choose", { bubbles: true, detail: url }));
+}
+
+function onKey(map, event) {
+  const here = event.target.closest(".thing");
+  const isChoice = event.key === "Enter" || event.key === " ";
+  if (!here || !(isChoice || WAYS[event.key])) return;
+  event.preventDefault();
+  if (isChoice) choose(map, here);
+  else walk(map.state, here, WAYS[event.key]);
+}
+
+function walk(state, here, [right, down]) {
+  const from = state.nodes.get(here.dataset.id);
+  let [next, least] = [null, Infinity];
+  for (const node of state.nodes.values()) {
+    const [x, y] = [node.x - from.x, node.y - from.y];
+    const ahead = x * right + y * down;
+    const aside = Math.abs(x * down) + Math.abs(y * right);
+    const far = ahead + 2 * aside;
+    if (ahead > 0 && far < least) [next, least] = [node, far];
+  }
+  if (!next) return;
+  here.setAttribute("tabindex", "-1");
+  next.element.setAttribute("tabindex", "0");
+  next.element.focus();
+}
+
+// Colours
+
+async function updateMarks(map) {
+  if (!map.state?.all) return;
+  const response = await fetch(map.dataset.marks, { headers: { accept: "application/json" } });
+  if (response.ok) applyMarks(map.state, await response.json());
+}
+
+function applyMarks(state, { scores, stale }) {
+  const old = new Set(stale);
+  for (const line of state.all) {
+    const score = Math.max(0, ...line.facts.map((fact) => scores[fact] ?? 0));
+    const level = score >= HIGH ? "high" : score >= RAISED ? "raised" : "low";
+    const isStale = line.facts.length > 0 && line.facts.every((fact) => old.has(fact));
+    const wanted = `edge ${line.kind} ${level}${isStale ? " stale" : ""}`;
+    const chosen = line.element.classList.contains("chosen") ? " chosen" : "";
+    line.element.setAttribute("class", wanted + chosen);
+    line.drawn.setAttribute("class", `line ${level}${isStale ? " stale" : ""}`);
+  }
+}
+
+// Paths before and after, of an alert
+
+function showPath(map, state, index) {
+  const data = document.getElementById("paths");
+  if (!data) return;
+  const chosen = JSON.parse(data.textContent)[index];
+  state.overlay.replaceChildren();
+  if (!chosen) return;
+  drawPath(state, chosen.before, "before", -3);
+  drawPath(state, chosen.after, "after", 3);
+  for (const name of [...chosen.before, ...chosen.after]) state.nodes.get(name)?.element.classList.add("on-path");
+}
+
+function drawPath(state, names, kind, aside) {
+  const points = names.map((name) => state.nodes.get(name)).filter(Boolean);
+  for (let place = 0; place + 1 < points.length; place += 1) {
+    const [a, b] = [points[place], points[place + 1]];
+    const length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
+    const [x, y] = [(-(b.y - a.y) / length) * aside, ((b.x - a.x) / length) * aside];
+    shape("line", { class: `path ${kind}`, x1: a.x + x, y1: a.y + y, x2: b.x + x, y2: b.y + y }, state.overlay);
+    const turn = (Math.atan2(b.y - a.y, b.x - a.x) * 180) / Math.PI;
+    const at = `translate(${(a.x + b.x) / 2 + x} ${(a.y + b.y) / 2 + y}) rotate(${turn})`;
+    shape("path", { class: `arrow ${kind}`, d: "M-5 -5L5 0L-5 5Z", transform: at }, state.overlay);
+  }
+}
+
+for (const list of document.querySelectorAll("[data-paths]")) {
+  list.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-path]");
+    if (!button) return;
+    for (const other of list.querySelectorAll("[data-path]")) other.setAttribute("aria-pressed", String(other === button));
+    for (const map of document.querySelectorAll(".map")) {
+      map.querySelectorAll(".on-path").forEach((node) => node.classList.remove("on-path"));
+      showPath(map, map.state, Number(button.dataset.path));
+    }
+  });
+}
+
+// Layers, search, zoom
+
+function prepare(map, canvas) {
+  const state = {};
+  for (const box of map.querySelectorAll("[data-layer]")) box.addEventListener("change", () => applyLayers(map));
+  for (const button of map.querySelectorAll("[data-zoom]")) {
+    button.addEventListener("click", () => zoom(canvas, state, button.dataset.zoom));
+  }
+  canvas.addEventListener("click", (event) => {
+    const element = event.target.closest("[data-url]");
+    if (element && !state.dragged) choose(map, element);
+  });
+  canvas.addEventListener("keydown", (event) => onKey(map, event));
+  const find = map.querySelector("[data-find]");
+  find.addEventListener("change", () => findThing(map, find.value));
+  canvas.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.shiftKey) return; // the page must stay scrollable
+    event.preventDefault();
+    scale(canvas, state, event.deltaY > 0 ? 1.15 : 0.87, at(canvas, state, event));
+  }, { passive: false });
+  let start = null;
+  canvas.addEventListener("pointerdown", (event) => { start = { x: event.clientX, y: event.clientY, view: [...state.view] }; state.dragged = false; });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!start || event.buttons !== 1) return;
+    const ratio = start.view[2] / canvas.clientWidth;
+    const [x, y] = [(event.clientX - start.x) * ratio, (event.clientY - start.y) * ratio];
+    if (Math.hypot(x, y) > 4) state.dragged = true;
+    state.view = [start.view[0] - x, start.view[1] - y, start.view[2], start.view[3]];
+    setView(canvas, state);
+  });
+  window.addEventListener("pointerup", () => { start = null; });
+  return state;
+}
+
+function applyLayers(map) {
+  for (const box of map.querySelectorAll("[data-layer]")) map.classList.toggle(`without-${box.dataset.layer}`, !box.checked);
+}
+
+function fillSearch(map, nodes) {
+  const list = document.getElementById("things");
+  list.replaceChildren(...nodes.map((node) => Object.assign(document.createElement("option"), { value: node.id, label: node.label })));
+}
+
+function findThing(map, text) {
+  const state = map.state;
+  const wanted = text.trim().toLowerCase();
+  if (!wanted) return;
+  const nodes = [...state.nodes.values()];
+  const named = (node) => [node.id.toLowerCase(), node.label.toLowerCase()];
+  const found = nodes.find((node) => named(node).includes(wanted)) ?? nodes.find((node) => named(node).some((name) => name.includes(wanted)));
+  if (!found) { // in a cluster, perhaps
+    open(map, entityUrl(map, text.trim()));
+    return;
+  }
+  const width = state.size[0] / 2.5;
+  const height = state.size[1] / 2.5;
+  state.view = [found.x - width / 2, found.y - height / 2, width, height];
+  setView(map.querySelector(".canvas"), state);
+  choose(map, found.element);
+}
+
+function zoom(canvas, state, way) {
+  if (way === "reset") {
+    state.view = [0, 0, ...state.size];
+    setView(canvas, state);
+    return;
+  }
+  const middle = [state.view[0] + state.view[2] / 2, state.view[1] + state.view[3] / 2];
+  scale(canvas, state, way === "in" ? 0.75 : 1.33, middle);
+}
+
+function scale(canvas, state, factor, [x, y]) {
+  const [left, top, width, height] = state.view;
+  const limited = Math.min(Math.max(factor, 80 / width), (2 * state.size[0]) / width);
+  state.view = [x - (x - left) * limited, y - (y - top) * limited, width * limited, height * limited];
+  setView(canvas, state);
+}
+
+function at(canvas, state, event) {
+  const box = canvas.getBoundingClientRect();
+  return [
+    state.view[0] + ((event.clientX - box.left) / box.width) * state.view[2],
+    state.view[1] + ((event.clientY - box.top) / box.height) * state.view[3],
+  ];
+}
+
+function setView(canvas, state) {
+  canvas.setAttribute("viewBox", state.view.map((value) => value.toFixed(1)).join(" "));
+  const unit = Math.max(state.view[2] / canvas.clientWidth, state.view[3] / canvas.clientHeight);
+  const size = Math.min(unit / PLAIN, LARGEST);
+  if (size === state.thingSize) return; // moved, and not zoomed
+  state.thingSize = size;
+  sizeThings(state.nodes.values(), size);
+  placeNames(state.nodes.values(), size);
+}
+
+// Things keep their size on the screen, so that those that lie upon each other part as one zooms in.
+function sizeThings(nodes, size) {
+  for (const { x, y, kind, element } of nodes) {
+    const own = kind === "network" ? Math.min(1, size) : size; // these stand close at the edges
+    element.setAttribute("transform", `translate(${x} ${y}) scale(${own.toFixed(3)})`);
+  }
+}
+
+// A name that would lie upon another waits until there is room.
+function placeNames(nodes, size) {
+  const taken = [];
+  const first = (node) => ["route_reflector", "router", "external_as"].indexOf(node.kind);
+  const named = [...nodes].filter((node) => node.kind !== "network");
+  for (const node of named.sort((a, b) => first(a) - first(b) || b.members - a.members)) {
+    const box = nameBox(node, size);
+    const isFree = taken.every((other) => box.left > other.right || box.right < other.left || box.top > other.bottom || box.bottom < other.top);
+    node.element.classList.toggle("unnamed", !isFree);
+    if (isFree) taken.push(box);
+  }
+}
+
+function nameBox(node, size) {
+  const { x, y, "text-anchor": anchor } = label(node);
+  const width = LETTER * shownName(node).length;
+  const left = anchor === "middle" ? -width / 2 : anchor === "end" ? x - width : x;
+  return {
+    left: node.x + left * size,
+    right: node.x + (left + width) * size,
+    top: node.y + (y - 11) * size,
+    bottom: node.y + (y + 4) * size,
+  };
+}

@@ -1,0 +1,1 @@
+"""`gsid demo`: a network that looks like an operator's, its collectors, and what happens to it."""

@@ -1,0 +1,201 @@
+"""What is known of a network: simulated, its traffic counted, assembled to a graph.
+
+The next state of a network is reached from the last one: where only values differ, forwarding,
+traffic, intents and graph are worked out anew for what the values touch. It is the same as from
+scratch, and whoever has no last state pays with time alone.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from gsid_service import schema
+from gsid_service.assemble.graph import NOT_APPLICABLE, assemble, renewed, with_reverts
+from gsid_service.records import Entity, Fact, FactKey, FloatArray, Graph, Intents
+from gsid_service.simulate.evidence import Traffic, counts
+from gsid_service.simulate.forwarding import Forwarding, forward
+from gsid_service.simulate.plane import build
+from gsid_service.simulate.reverts import Bench, Slot, try_reverts
+from gsid_service.simulate.revise import Value, values_of
+
+MOST_LINKS = 16  # with other weights; from there on all paths are found sooner than some
+PER_FACT = 2_000  # bytes, roughly: its records here, and its rows
+COLUMNS = [parameter.column for parameter in schema.SCHEMA.monitored]
+NOTHING_WANTED = Intents()
+
+
+class Reference(NamedTuple):
+    """What to compare with: the network as it once was, or a copy that may be wrong."""
+
+    entities: Sequence[Entity]
+    facts: Sequence[Fact]
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """All that is known of a network; one without a name is not remembered."""
+
+    entities: Sequence[Entity]
+    facts: Sequence[Fact]
+    wanted: Intents = NOTHING_WANTED
+    reference: Reference | None = None
+    stale: frozenset[FactKey] = frozenset()
+    always_compare_med: bool = False
+    contradicted: frozenset[Slot] = frozenset()  # values that are not what somebody announced
+    network: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """An observation with the forwarding state that its values lead to, and the approved one."""
+
+    seen: Observation
+    facts: tuple[Fact, ...]  # those of routing: what routers report of forwarding is no value
+    stated: tuple[Fact, ...]  # intents about what is there
+    changed: Mapping[int, Fact] | None  # rows with other values than the last state; None if more
+    bench: Bench
+    approved: Forwarding | None
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A network once it is simulated and assembled."""
+
+    simulated: Simulated
+    row_of: Mapping[FactKey, int]  # of facts, and of stated intents behind them
+    observed: Traffic
+    approved: Traffic | None
+    graph: Graph
+    different: list[Value]  # values that differ from the reference, with the reference's
+
+    @property
+    def size(self) -> int:
+        """Bytes, roughly."""
+        states = {id(t.state): t.state for t in (self.observed, self.approved) if t}
+        routes = {id(r): r.nbytes for state in states.values() for r in state.selection.route}
+        forwarding = sum(state.size for state in states.values()) + sum(routes.values())
+        return forwarding + PER_FACT * len(self.graph.facts)
+
+
+def simulate(seen: Observation, last: Known | None) -> Simulated:
+    """From the last state where only values differ, from scratch otherwise."""
+    before = last.simulated if last else None
+    facts = tuple(fact for fact in seen.facts if fact.predicate != schema.FWD.name)
+    there = {entity.id for entity in seen.entities}
+    stated = tuple(intent for intent in seen.wanted.stated if there.issuperset(intent.args))
+    approved = _approved(seen, before)
+    changed = _changed(before, seen, facts) if before else None
+    if before is None or changed is None:
+        bench = _bench(seen, facts, stated, approved)
+    else:
+        bench = before.bench.after(value for fact in changed.values() for value in values_of(fact))
+        if (stated, seen.wanted.derived) != (before.stated, before.seen.wanted.derived):
+            bench = bench.about_others(stated, seen.wanted.derived)
+    return Simulated(seen, facts, stated, changed, bench, approved)
+
+
+def _approved(seen: Observation, before: Simulated | None) -> Forwarding | None:
+    """The forwarding state of the reference."""
+    if seen.reference is None:
+        return None
+    if before and _compares_alike(seen, before.seen) and seen.reference == before.seen.reference:
+        return before.approved
+    return forward(build(seen.reference.entities, seen.reference.facts), seen.always_compare_med)
+
+
+def _compares_alike(one: Observation, other: Observation) -> bool:
+    return one.always_compare_med == other.always_compare_med
+
+
+def _changed(
+    before: Simulated, seen: Observation, facts: Sequence[Fact]
+) -> Mapping[int, Fact] | None:
+    """The rows that have other values; None where more than that is different."""
+    same = _compares_alike(seen, before.seen) and seen.entities == before.seen.entities
+    if not same or len(facts) != len(before.facts):
+        return None
+    pairs = enumerate(zip(before.facts, facts, strict=True))
+    changed = {row: now for row, (was, now) in pairs if was is not now and was != now}
+    keeps_keys = all(before.facts[row].key == now.key for row, now in changed.items())
+    return changed if keeps_keys and _has_few_links(changed.values()) else None
+
+
+def _has_few_links(facts: Iterable[Fact]) -> bool:
+    return sum(fact.predicate == schema.CONNECTED.name for fact in facts) <= MOST_LINKS
+
+
+def _bench(
+    seen: Observation,
+    facts: Sequence[Fact],
+    stated: Sequence[Fact],
+    approved: Forwarding | None,
+) -> Bench:
+    """From scratch, or from the approved state where that differs in a few values."""
+    if approved and seen.reference and seen.reference.entities == seen.entities:
+        then = {fact.key: fact for fact in seen.reference.facts}
+        changed = [fact for fact in facts if then.get(fact.key) != fact]
+        same = len(then) == len(facts) and all(fact.key in then for fact in changed)
+        if same and _has_few_links(changed):
+            bench = Bench(approved, facts, stated, seen.wanted.derived)
+            return bench.after(value for fact in changed for value in values_of(fact))
+    state = forward(build(seen.entities, facts), seen.always_compare_med)
+    return Bench(state, facts, stated, seen.wanted.derived)
+
+
+def know(now: Simulated, last: Known | None) -> Known:
+    """The network with its traffic counted, and its graph."""
+    before = last if last and _has_same_rows(now, last.simulated) else None
+    row_of = before.row_of if before else _rows(now)
+    state = now.bench.state
+    observed = before.observed.after(state) if before else Traffic.of(state, row_of)
+    approved = _approved_traffic(now, before, observed, row_of)
+    rows = len(now.facts) + len(now.stated)
+    said = counts(row_of, rows, now.stated, observed, approved)
+    graph = _graph(now, before, said)
+    different = _different(graph)
+    values = int((graph.features[len(graph.entities) :, COLUMNS] != NOT_APPLICABLE).sum())
+    graph = with_reverts(graph, try_reverts(now.bench, different, values), row_of)
+    return Known(now, row_of, observed, approved, graph, different)
+
+
+def _has_same_rows(now: Simulated, before: Simulated) -> bool:
+    return now.changed is not None and now.stated == before.stated
+
+
+def _rows(now: Simulated) -> Mapping[FactKey, int]:
+    return {fact.key: row for row, fact in enumerate((*now.facts, *now.stated))}
+
+
+def _approved_traffic(
+    now: Simulated, before: Known | None, observed: Traffic, row_of: Mapping[FactKey, int]
+) -> Traffic | None:
+    if now.approved is None or now.approved is observed.state:
+        return observed if now.approved else None
+    if before and before.approved and before.approved.state is now.approved:
+        return before.approved
+    return Traffic.of(now.approved, row_of)
+
+
+def _graph(now: Simulated, before: Known | None, said: FloatArray) -> Graph:
+    seen = now.seen
+    if before and now.changed is not None and seen.reference == before.simulated.seen.reference:
+        return renewed(before.graph, now.changed, said, seen.stale)
+    baseline, exact = (
+        (seen.reference.facts, seen.reference.exact) if seen.reference else (None, False)
+    )
+    return assemble(seen.entities, now.facts, now.stated, baseline, said, {}, seen.stale, exact)
+
+
+def _different(graph: Graph) -> list[Value]:
+    """Every monitored value that differs from the reference's, with the reference's."""
+    if graph.reference is None:
+        return []
+    now, then = (t[len(graph.entities) :, COLUMNS] for t in (graph.features, graph.reference))
+    rows, columns = np.nonzero((then != NOT_APPLICABLE) & (now != then))
+    return [
+        (graph.facts[row], schema.SCHEMA.monitored[column].name, int(then[row, column]))
+        for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
+    ]

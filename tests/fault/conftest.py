@@ -1,0 +1,10 @@
+"""What tests of faults share."""
+
+import pytest
+
+from tests import postgres
+
+
+@pytest.fixture
+def postgres_database(postgres_server: str) -> str:
+    return postgres.create_database(postgres_server, "fault")

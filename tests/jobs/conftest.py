@@ -1,0 +1,15 @@
+"""An empty database on a real PostgreSQL, with the tables of the store and of the queue."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from gsid_service.store.database import Database, connect
+from tests.conftest import new_postgres
+
+
+@pytest.fixture
+def database(postgres_server: str) -> Iterator[Database]:
+    opened = connect(new_postgres(postgres_server), migrate=True)
+    yield opened
+    opened.close()
