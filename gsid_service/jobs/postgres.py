@@ -341,7 +341,8 @@ class Queue:
 
     async def _revive(self, manager: JobManager) -> None:
         """End the jobs of workers that died, which hold their locks, and wake what they did."""
-        for number in {*self._lost, *await asyncio.to_thread(self._dead)}:
+        ours = {worker.worker_id for worker in self._workers}
+        for number in {*self._lost, *await asyncio.to_thread(self._dead)} - ours:
             await manager.unregister_worker(number)
             self._lost.discard(number)
         for job in await manager.get_stalled_jobs(seconds_since_heartbeat=self.stalled_seconds):
@@ -395,17 +396,23 @@ class _Alive:
             await self._show(set(workers))
 
     async def _show(self, workers: set[int]) -> None:
-        if self._connection is None or self._connection.closed:
-            self._connection, self._shown = await self._connect(), set()
+        connection = await self._held()
         for number in workers - self._shown:
-            took = await self._connection.execute(
-                "SELECT pg_try_advisory_lock(%s, %s)", (ALIVE, number)
-            )
+            took = await connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (ALIVE, number))
             if (await took.fetchone() or (False,))[0]:
                 self._shown.add(number)
 
-    async def _connect(self) -> psycopg.AsyncConnection[Any]:
-        return await psycopg.AsyncConnection.connect(self._place, autocommit=True)
+    async def _held(self) -> psycopg.AsyncConnection[Any]:
+        """One that was cut has lost its locks, and says so only when it is used."""
+        if self._connection is not None:
+            try:
+                await self._connection.execute("SELECT 1")
+                return self._connection
+            except psycopg.OperationalError:
+                await self._connection.close()
+        connection = await psycopg.AsyncConnection.connect(self._place, autocommit=True)
+        self._connection, self._shown = connection, set()
+        return connection
 
     async def close(self) -> None:
         if self._connection is not None:
@@ -430,8 +437,15 @@ class _Manager(JobManager):
         return number
 
     async def update_heartbeat(self, worker_id: int) -> None:
+        """One beat that is missed ends no worker; the next is due soon."""
         begun = time.monotonic()
-        await super().update_heartbeat(worker_id)
+        try:
+            await super().update_heartbeat(worker_id)
+        except ConnectorException as error:
+            if not isinstance(error.__cause__, psycopg.OperationalError):
+                raise
+            log.warning("the queue does not answer", worker=worker_id)
+            return
         self._beats[worker_id] = begun
 
     async def unregister_worker(self, worker_id: int) -> None:
