@@ -23,9 +23,8 @@ from gsid_service.alert.changes import (
 from gsid_service.alert.decide import Finding, Rules, decide
 from gsid_service.assemble.merge import Merged, View, merge
 from gsid_service.config import Settings
-from gsid_service.diagnose import Diagnoser, Diagnosis, Limits
-from gsid_service.expect import Expectations
-from gsid_service.findings import (
+from gsid_service.cycle.expect import Expectations
+from gsid_service.cycle.findings import (
     SESSION,
     finding,
     misrouted,
@@ -35,13 +34,15 @@ from gsid_service.findings import (
     session_up,
     summary_of,
 )
+from gsid_service.cycle.kept import KeptScores
+from gsid_service.cycle.publish import Shown, publish, show_alerts, show_collectors
+from gsid_service.cycle.views import Views, views_at
+from gsid_service.diagnose.diagnosis import Diagnoser, Diagnosis, Limits
 from gsid_service.ingest.inbox import Inbox
 from gsid_service.jobs import Jobs, Work
 from gsid_service.jobs.embedded import Embedded
-from gsid_service.kept import KeptScores
 from gsid_service.metrics import Metrics
 from gsid_service.notifier import Notifier
-from gsid_service.publish import Shown, publish, show_alerts, show_collectors
 from gsid_service.records import (
     Alert,
     FactKey,
@@ -54,7 +55,6 @@ from gsid_service.store.database import Database
 from gsid_service.store.networks import Network
 from gsid_service.store.scored import Scored
 from gsid_service.store.snapshots import Incoming, Outcome, Receipt
-from gsid_service.views import Views, views_at
 
 log = structlog.get_logger()
 SWEEP_STEPS = 20

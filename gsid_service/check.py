@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from gsid_service.alert.decide import Finding
 from gsid_service.app import Service
 from gsid_service.assemble.merge import Merged, extend, merge
-from gsid_service.findings import finding
+from gsid_service.cycle.findings import finding
+from gsid_service.diagnose.known import Observation
 from gsid_service.ingest.candidate import Candidate, WireValue, read_values
-from gsid_service.known import Observation
 from gsid_service.records import BrokenIntent, FactKey, Move
 from gsid_service.simulate.faults import with_values
 from gsid_service.simulate.forwarding import Forwarding, forward

@@ -16,7 +16,6 @@ from typing import Any, TextIO, cast
 import structlog
 import uvicorn
 
-from gsid_service.apart import Apart, Lost, OnNeed
 from gsid_service.api import web
 from gsid_service.api.access import Gate
 from gsid_service.api.connections import OWN_FILES, Bounded, allow_files, files_allowed
@@ -26,7 +25,8 @@ from gsid_service.app import API, EVERY_ROLE, SCORER, Service
 from gsid_service.config import RELOADABLE, BadSettings, Server, Settings
 from gsid_service.console import site
 from gsid_service.console.live import Feed
-from gsid_service.diagnose import Here
+from gsid_service.diagnose.apart import Apart, Lost, OnNeed
+from gsid_service.diagnose.diagnosis import Here
 from gsid_service.drift import at_training
 from gsid_service.jobs import Jobs
 from gsid_service.jobs.embedded import Embedded

@@ -20,10 +20,10 @@ from gsid_service.alert.decide import acknowledged
 from gsid_service.app import Service
 from gsid_service.assemble.merge import Merged, View, extend, merge
 from gsid_service.config import Alerts, Cycle, Settings
-from gsid_service.diagnose import Detector, Diagnosis, Here, Limits
+from gsid_service.diagnose.diagnosis import Detector, Diagnosis, Here, Limits
+from gsid_service.diagnose.known import Observation
 from gsid_service.evaluate.splits import SPLITS
 from gsid_service.jobs import embedded
-from gsid_service.known import Observation
 from gsid_service.metrics import Metrics
 from gsid_service.records import (
     Alert,

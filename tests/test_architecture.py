@@ -32,11 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "score": {"schema", "records", "assemble"},
     "verify": {"schema", "records", "simulate"},
     "recent": set(),
-    "kept": {"recent", "store"},
-    "known": {"schema", "records", "simulate", "assemble"},
-    "diagnose": {"schema", "records", "recent", "simulate", "assemble", "known", "verify"},
-    "update": {"records", "known"},
-    "apart": {"records", "recent", "known", "update", "diagnose", "score"},
+    "diagnose": {"schema", "records", "recent", "simulate", "assemble", "score", "verify"},
     "alert": {"schema", "records"},
     "notify": {"schema", "records", "notices", "alert"},
     "api": {
@@ -44,27 +40,13 @@ ALLOWED: dict[str, set[str]] = {
         "check",
     },
     "console": {"schema", "records", "store", "ingest", "assemble", "alert", "api", "app"},
-    "findings": {"schema", "records", "assemble", "store", "verify", "diagnose", "alert"},
-    "publish": {"records", "metrics", "drift", "store"},
-    "views": {"records", "recent", "assemble", "ingest", "store"},
-    "expect": {
-        *("records", "config", "store", "views", "assemble", "simulate", "known", "alert"),
-        "recent",
+    "cycle": {
+        *("schema", "records", "config", "metrics", "drift", "recent", "store", "ingest"),
+        *("simulate", "assemble", "verify", "diagnose", "alert"),
     },
     "check": {
-        *(
-            "findings",
-            "records",
-            "ingest",
-            "store",
-            "assemble",
-            "simulate",
-            "verify",
-            "known",
-            "diagnose",
-            "alert",
-        ),
-        "app",
+        *("records", "ingest", "store", "simulate", "assemble", "verify", "diagnose", "alert"),
+        *("cycle", "app"),
     },
     "app": ANYTHING,
     "notifier": ANYTHING,  # wires notify to the store, as app does for the stages before
@@ -89,7 +71,7 @@ ALLOWED: dict[str, set[str]] = {
         *("schema", "records", "config", "store", "ingest", "simulate", "alert", "serve"),
     },
     "evaluate": {
-        *("schema", "records", "ingest", "simulate", "assemble", "score", "known", "diagnose"),
+        *("schema", "records", "ingest", "simulate", "assemble", "score", "diagnose"),
     },
     "train": {"schema", "records", "drift", "simulate", "score", "evaluate"},
     "bench": {

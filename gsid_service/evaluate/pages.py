@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from gsid_service.diagnose import Detector, Diagnosis, Judged, diagnose
+from gsid_service.diagnose.diagnosis import Detector, Diagnosis, Judged, diagnose
+from gsid_service.diagnose.known import Observation, Reference
 from gsid_service.evaluate.verified import NO_HURRY
-from gsid_service.known import Observation, Reference
 from gsid_service.records import Intents, Severity
 from gsid_service.simulate.cases import Case
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gsid_service.diagnose import Limits, diagnose
-from gsid_service.known import Observation, Reference
+from gsid_service.diagnose.diagnosis import Limits, diagnose
+from gsid_service.diagnose.known import Observation, Reference
 from gsid_service.records import Entity, Fact, Graph, Intents, Scores, Severity
 from gsid_service.schema import SCHEMA, Group
 from gsid_service.score.rivals import diff

@@ -17,7 +17,7 @@ from gsid_service.api.access import Gate
 from gsid_service.api.documents import Reloaded
 from gsid_service.app import Service
 from gsid_service.config import Alerts, Settings
-from gsid_service.diagnose import Here
+from gsid_service.diagnose.diagnosis import Here
 from gsid_service.metrics import Metrics
 from gsid_service.records import Graph, Scores
 from gsid_service.score.rivals import diff

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from sqlalchemy import update
 
-from gsid_service.diagnose import Here
+from gsid_service.diagnose.diagnosis import Here
 from gsid_service.jobs.embedded import Embedded
 from gsid_service.records import Graph, Scores
 from gsid_service.score.rivals import diff

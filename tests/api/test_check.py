@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from gsid_service.diagnose import Diagnosis, Limits
-from gsid_service.known import Observation
+from gsid_service.diagnose.diagnosis import Diagnosis, Limits
+from gsid_service.diagnose.known import Observation
 from tests.api.inside import NET, NETWORK, ROUTE, Inside
 from tests.flow.network import small
 

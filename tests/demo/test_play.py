@@ -17,8 +17,8 @@ from gsid_service.demo.play import (
     configured,
     sampled,
 )
-from gsid_service.diagnose import diagnose
-from gsid_service.known import Observation, Reference
+from gsid_service.diagnose.diagnosis import diagnose
+from gsid_service.diagnose.known import Observation, Reference
 from gsid_service.records import Fact, Intents, Snapshot
 from gsid_service.schema import SCHEMA
 from gsid_service.score.scorer import load

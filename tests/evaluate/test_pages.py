@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gsid_service.__main__ import app
-from gsid_service.diagnose import Detector
+from gsid_service.diagnose.diagnosis import Detector
 from gsid_service.evaluate.documents import to_line
 from gsid_service.evaluate.pages import Pages, pages
 from gsid_service.evaluate.settings import in_operation

@@ -67,7 +67,7 @@ class Forked(Server):
 
 
 def import_torch_once() -> None:
-    from gsid_service.apart import IMPORTED_ONCE
+    from gsid_service.diagnose.apart import IMPORTED_ONCE
 
     forkserver.set_forkserver_preload(IMPORTED_ONCE)
     forkserver.ensure_running()

@@ -9,7 +9,7 @@ from typing import Any
 
 from gsid_service import app, serve
 from gsid_service.config import Settings
-from gsid_service.diagnose import Here
+from gsid_service.diagnose.diagnosis import Here
 from gsid_service.ingest.wire import dump_snapshot
 from gsid_service.records import Collector, Entity, Fact, Snapshot
 from gsid_service.score.rivals import diff

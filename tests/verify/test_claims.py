@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from gsid_service.diagnose import Limits, diagnose
+from gsid_service.diagnose.diagnosis import Limits, diagnose
+from gsid_service.diagnose.known import Observation, Reference
 from gsid_service.evaluate.splits import SPLITS
-from gsid_service.known import Observation, Reference
 from gsid_service.records import Fact, FactKey, Intents
 from gsid_service.score.rivals import diff
 from gsid_service.simulate import faults

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gsid_service.diagnose import Diagnosis, Limits, diagnose
-from gsid_service.known import Observation, Reference
+from gsid_service.diagnose.diagnosis import Diagnosis, Limits, diagnose
+from gsid_service.diagnose.known import Observation, Reference
 from gsid_service.records import Fact, FactKey, Graph, Intents, Move, Scores
 from gsid_service.schema import SCHEMA
 from tests.verify.test_repair import AT_A, AT_B, BY_A, ENTITIES, facts

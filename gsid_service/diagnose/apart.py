@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from gsid_service.diagnose import Diagnosis, Here, Limits
-from gsid_service.known import Observation
+from gsid_service.diagnose.diagnosis import Diagnosis, Here, Limits
+from gsid_service.diagnose.known import Observation
+from gsid_service.diagnose.update import Update, difference, updated
 from gsid_service.recent import Recent
 from gsid_service.records import FactKey
-from gsid_service.update import Update, difference, updated
 
 log = structlog.get_logger()
-IMPORTED_ONCE = ["gsid_service.apart", "gsid_service.score.scorer"]
+IMPORTED_ONCE = ["gsid_service.diagnose.apart", "gsid_service.score.scorer"]
 ENDING_SECONDS = 5.0
 ROOM = 4_000_000  # facts
 FORGOTTEN = "forgotten"  # the answer to what differs from what is not remembered

@@ -18,7 +18,7 @@ import numpy as np
 
 from gsid_service import schema
 from gsid_service.assemble.graph import NOT_APPLICABLE
-from gsid_service.known import COLUMNS, Known, Observation, Simulated, know, simulate
+from gsid_service.diagnose.known import COLUMNS, Known, Observation, Simulated, know, simulate
 from gsid_service.recent import Recent
 from gsid_service.records import (
     Fact,

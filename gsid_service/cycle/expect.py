@@ -14,7 +14,8 @@ from sqlalchemy import Connection
 from gsid_service.alert.changes import accepted, by_key, expected, followed, is_under_way
 from gsid_service.assemble.merge import Merged, fitting, joined, merge
 from gsid_service.config import Cycle
-from gsid_service.known import Observation, Reference
+from gsid_service.cycle.views import extended
+from gsid_service.diagnose.known import Observation, Reference
 from gsid_service.recent import Recent
 from gsid_service.records import Change, Entity, Fact, FactKey, Intents
 from gsid_service.simulate import intents
@@ -25,7 +26,6 @@ from gsid_service.store.approvals import Approval, Baseline
 from gsid_service.store.database import Database
 from gsid_service.store.networks import Network
 from gsid_service.store.snapshots import Kept
-from gsid_service.views import extended
 
 ROOM = 4_000_000  # facts of baselines
 SERVICE = "gsid"  # who approved what nobody did

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from gsid_service.cycle.publish import Shown, publish
 from gsid_service.metrics import Metrics
-from gsid_service.publish import Shown, publish
 from gsid_service.records import Alert, FactKey, Severity, Status
 from gsid_service.store import networks, scores, snapshots
 from gsid_service.store.database import connect

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsid_service.update import difference, updated
-from tests.test_known import CHANGES, Change, observation, values
+from gsid_service.diagnose.update import difference, updated
+from tests.diagnose.test_known import CHANGES, Change, observation, values
 
 
 @settings(max_examples=100, deadline=None)

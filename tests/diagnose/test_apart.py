@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from gsid_service.apart import Apart, Lost
-from gsid_service.diagnose import Diagnosis, Limits, diagnose
-from gsid_service.known import Observation, Reference
+from gsid_service.diagnose.apart import Apart, Lost
+from gsid_service.diagnose.diagnosis import Diagnosis, Limits, diagnose
+from gsid_service.diagnose.known import Observation, Reference
+from gsid_service.diagnose.update import Update
 from gsid_service.records import Intents
 from gsid_service.score.scorer import BadModel, load, use_cores
-from gsid_service.update import Update
 from tests.flow.server import is_running
 from tests.verify.test_repair import BY_A, ENTITIES, facts
 
-MODEL = Path(__file__).parent.parent / "models" / "gsid-1"
+MODEL = Path(__file__).parents[2] / "models" / "gsid-1"
 SEEN = Observation(ENTITIES, facts(80, 100), Intents((BY_A,)), Reference(ENTITIES, facts(200, 100)))
 
 
@@ -109,8 +109,8 @@ def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
 
 LONG = f"""
 from pathlib import Path
-from gsid_service.apart import Apart
-from gsid_service.known import Observation
+from gsid_service.diagnose.apart import Apart
+from gsid_service.diagnose.known import Observation
 
 class Long:
     def __reduce__(self):

@@ -7,7 +7,7 @@ import numpy as np
 
 from gsid_service.alert.decide import Finding
 from gsid_service.assemble.merge import Merged, Stated
-from gsid_service.diagnose import Diagnosis, Judged
+from gsid_service.diagnose.diagnosis import Diagnosis, Judged
 from gsid_service.records import FactKey, Intents, Move, Severity
 from gsid_service.schema import FWD
 from gsid_service.store.approvals import Baseline

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from gsid_service.known import Observation, Reference
+from gsid_service.diagnose.known import Observation, Reference
 from gsid_service.records import Intents
 
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gsid_service import views
 from gsid_service.assemble.merge import Merged, View, extend, merge
+from gsid_service.cycle import views
+from gsid_service.cycle.views import Views
 from gsid_service.records import Snapshot
-from gsid_service.views import Views
 from tests.assemble.test_merge import histories
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gsid_service import known
-from gsid_service.diagnose import Diagnosis, Here, Limits, follow
+from gsid_service.diagnose import known
+from gsid_service.diagnose.diagnosis import Diagnosis, Here, Limits, follow
+from gsid_service.diagnose.known import Known, Observation, Reference
 from gsid_service.evaluate.splits import SPLITS
-from gsid_service.known import Known, Observation, Reference
 from gsid_service.records import Fact, Graph, Intents, Scores
 from gsid_service.schema import SCHEMA
 from gsid_service.simulate import faults, intents

@@ -1,0 +1,1 @@
+"""What the cycle in `app.py` is made of: what is seen, what is expected, what is kept and shown."""
