@@ -1,14 +1,11 @@
 """Fixtures that tests of several rooms share."""
 
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tests import postgres
-
-_numbers = count()
 
 
 @pytest.fixture(scope="session")
@@ -22,9 +19,4 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty database, once of each kind."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'gsid.db'}"
-    return new_postgres(request.getfixturevalue("postgres_server"))
-
-
-def new_postgres(server: str) -> str:
-    """The URL of an empty database on the server."""
-    return postgres.create_database(server, f"test{next(_numbers)}")
+    return postgres.new_database(request.getfixturevalue("postgres_server"))

@@ -72,7 +72,7 @@ class Report:
 def run(plan: Plan, folder: Path, seed: str = "cluster") -> Report:
     rng = random.Random(seed)
     with postgres.cluster() as server, listening(folder) as listener:
-        url = postgres.create_database(server.url, "fault")
+        url = postgres.new_database(server.url)
         config = folder / "gsid.toml"
         config.write_text(SETTINGS.format(url=listener.url("/ok")))
         fleet = Fleet(url, folder, ("--config", str(config)), {"NOC_SECRET": SECRET})

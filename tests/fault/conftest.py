@@ -7,4 +7,4 @@ from tests import postgres
 
 @pytest.fixture
 def postgres_database(postgres_server: str) -> str:
-    return postgres.create_database(postgres_server, "fault")
+    return postgres.new_database(postgres_server)

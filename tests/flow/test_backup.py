@@ -102,7 +102,7 @@ def other_kind(request: pytest.FixtureRequest, database_url: str, folder: Path) 
     if database_url.startswith("postgresql"):
         return f"sqlite:///{folder / 'restored.db'}"
     server: str = request.getfixturevalue("postgres_server")
-    return postgres.create_database(server, f"restored-{folder.name}")
+    return postgres.new_database(server)
 
 
 def test_a_backup_under_load_has_all_that_was_acknowledged(

@@ -28,7 +28,7 @@ def server(
     folder = tmp_path_factory.mktemp("fuzz")
     url = f"sqlite:///{folder / 'gsid.db'}"
     if request.param == "postgresql":
-        url = postgres.create_database(request.getfixturevalue("postgres_server"), "fuzz")
+        url = postgres.new_database(request.getfixturevalue("postgres_server"))
     with running(url, folder) as started:
         for sequence, local_pref in ((1, 200), (2, 0)):
             body = small(NAME, "rr1", sequence, local_pref=local_pref)

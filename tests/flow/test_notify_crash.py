@@ -95,7 +95,7 @@ def test_every_alert_arrives(
     need_model()
     url = f"sqlite:///{tmp_path / 'gsid.db'}"
     if kind == "postgresql":
-        url = postgres.create_database(request.getfixturevalue("postgres_server"), "notifycrash")
+        url = postgres.new_database(request.getfixturevalue("postgres_server"))
     with listening(tmp_path) as listener:
         config = tmp_path / "gsid.toml"
         tables = [RECEIVER.format(name=n, url=listener.url("")) for n in ("flaky", "picky", "gone")]

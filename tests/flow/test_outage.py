@@ -94,14 +94,14 @@ def test_ingest_goes_on_after_requests_timed_out(narrow: Server) -> None:
 def own_postgres() -> Iterator[tuple[str, Callable[[], None]]]:
     """A database, and a way to cut every connection to it, as a restart or a failover does."""
     with postgres.server() as url:
-        database = postgres.create_database(url, "outage")
+        database = postgres.new_database(url)
         plain = f"{url}/postgres".replace("+psycopg", "")
 
         def cut() -> None:
             with psycopg.connect(plain, autocommit=True) as connection:
                 connection.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                    "WHERE datname = 'outage'"
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+                    [database.rpartition("/")[2]],
                 )
 
         yield database, cut

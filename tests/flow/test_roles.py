@@ -38,7 +38,7 @@ class Apart:
 @pytest.fixture(scope="module")
 def apart(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apart]:
     folder = tmp_path_factory.mktemp("roles")
-    url = postgres.create_database(postgres_server, "roles")
+    url = postgres.new_database(postgres_server)
     config = folder / "gsid.toml"
 
     def started(role: str) -> tuple[str, Path, str, str, str, str]:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from gsid_service.store.database import Database, connect
-from tests.conftest import new_postgres
+from tests import postgres
 
 
 @pytest.fixture
 def database(postgres_server: str) -> Iterator[Database]:
-    opened = connect(new_postgres(postgres_server), migrate=True)
+    opened = connect(postgres.new_database(postgres_server), migrate=True)
     yield opened
     opened.close()

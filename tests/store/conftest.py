@@ -16,7 +16,7 @@ def _tables(
     if request.param == "sqlite":
         url = f"sqlite:///{tmp_path_factory.mktemp('store') / 'gsid.db'}"
     else:
-        url = postgres.create_database(request.getfixturevalue("postgres_server"), "store")
+        url = postgres.new_database(request.getfixturevalue("postgres_server"))
     opened = connect(url, migrate=True)
     yield opened
     opened.close()

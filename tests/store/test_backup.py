@@ -27,7 +27,7 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     url = f"sqlite:///{tmp_path / 'target.db'}"
     if request.param == "postgresql":
         server = request.getfixturevalue("postgres_server")
-        url = postgres.create_database(server, f"target-{tmp_path.name}")
+        url = postgres.new_database(server)
     opened = connect(url, migrate=True)
     yield opened
     opened.close()
