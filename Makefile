@@ -29,8 +29,9 @@ check: $(READY) ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: $(READY) $(PROGRAMS) ## all tests
+test: $(READY) $(PROGRAMS) ## all tests; with CI=true the lab, too
 	$(BIN)/pytest -n 4 --dist worksteal  # more than cores: most tests wait for processes
+	@test "$$CI" != true || $(MAKE) --no-print-directory lab
 
 test-image: $(READY) ## build the container image and run it; needs root, buildah, podman
 	$(BIN)/python -m tests.deploy.image
