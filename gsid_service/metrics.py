@@ -70,6 +70,11 @@ class Metrics:
         self.broken_intents = self._gauge(
             "gsid_broken_intents", "Intents that do not hold, by their kind.", "network", "kind"
         )
+        self.broken_stated = self._gauge(
+            "gsid_broken_stated_intents",
+            "Those of them that an operator stated, by their kind.",
+            *("network", "kind"),
+        )
         self.alerts = self._gauge(
             "gsid_alerts", "Alerts by severity and status.", "network", "severity", "status"
         )
@@ -196,10 +201,13 @@ class Metrics:
         for parameter, count in counts.items():
             self.parameters.labels(network, parameter).set(count)
 
-    def show_broken_intents(self, network: str, counts: Mapping[str, int]) -> None:
-        self.broken_intents.remove_by_labels({"network": network})
-        for kind, count in counts.items():
-            self.broken_intents.labels(network, kind).set(count)
+    def show_broken_intents(
+        self, network: str, counts: Mapping[str, int], stated: Mapping[str, int]
+    ) -> None:
+        for gauge, found in ((self.broken_intents, counts), (self.broken_stated, stated)):
+            gauge.remove_by_labels({"network": network})
+            for kind, count in found.items():
+                gauge.labels(network, kind).set(count)
 
     def show_alerts(self, network: str, counts: Mapping[tuple[str, str], int]) -> None:
         for (severity, status), count in counts.items():

@@ -238,6 +238,7 @@ def test_a_mistake_is_found_proved_and_over_when_it_is_put_back(both: Watch) -> 
     assert (alert.snapshot_id, alert.collector) == (f"s{newest.scored}", "c1")
     assert alert.first_seen == both.now
     assert newest.summary["broken_intents"]["reachable"] == len(alert.broken_intents)
+    assert newest.summary["broken_stated"] == {}
     both.see()
     closed = both.alerts()[SLOT]
     assert closed.status is Status.RESOLVED
@@ -270,6 +271,7 @@ def test_a_stated_intent_that_breaks_is_told_from_a_derived_one(watch: Watch) ->
     alert = watch.alerts()[SLOT]
     assert alert.broken_intents
     assert not any(found.derived for found in alert.broken_intents)
+    assert watch.network().summary["broken_stated"]["reachable"] == len(alert.broken_intents)
 
 
 def test_an_acknowledgement_stays_over_rounds(watch: Watch) -> None:

@@ -1,6 +1,7 @@
 """From a diagnosis to what is kept of a network: scores, findings and a summary."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from gsid_service.alert.decide import Finding
 from gsid_service.assemble.merge import Merged, Stated
 from gsid_service.diagnose.diagnosis import Diagnosis, Judged
-from gsid_service.records import FactKey, Intents, Move, Severity
+from gsid_service.records import Fact, FactKey, Intents, Move, Severity
 from gsid_service.schema import FWD
 from gsid_service.store.approvals import Baseline
 from gsid_service.store.scored import Scored
@@ -124,7 +125,7 @@ def summary_of(
     merged: Merged, wanted: Intents, diagnosis: Diagnosis, baseline: Baseline | None
 ) -> dict[str, Any]:
     """What is shown of a network beside its scores."""
-    kinds = {intent.predicate for intent in (*wanted.stated, *wanted.derived)}
+    stated = {intent.key for intent in wanted.stated}
     return {
         "entities": len(merged.entities),
         "facts": len(merged.facts),
@@ -138,11 +139,19 @@ def summary_of(
             }
             for c in merged.conflicts[:100]
         ],
-        "broken_intents": dict.fromkeys(sorted(kinds), 0)
-        | Counter(intent.predicate for intent in diagnosis.broken),
+        "broken_intents": _by_kind((*wanted.stated, *wanted.derived), diagnosis.broken),
+        "broken_stated": _by_kind(
+            wanted.stated, [intent for intent in diagnosis.broken if intent.key in stated]
+        ),
         "baseline": None if baseline is None else baseline.approval.number,
         "missing": _missing(merged, baseline)[:MISSING_AT_MOST],
     }
+
+
+def _by_kind(wanted: Iterable[Fact], broken: Iterable[Fact]) -> dict[str, int]:
+    """How many intents of each kind do not hold, and 0 for a kind of which all do."""
+    kinds = dict.fromkeys(sorted({intent.predicate for intent in wanted}), 0)
+    return kinds | Counter(intent.predicate for intent in broken)
 
 
 def _missing(merged: Merged, baseline: Baseline | None) -> list[FactKey]:

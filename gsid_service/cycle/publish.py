@@ -37,7 +37,8 @@ def publish(
     metrics.show_scores(name, highest, {p: float(of.max()) for p, of in found.items()})
     metrics.show_parameters(name, Counter({p: len(of) for p, of in found.items()}))
     metrics.show_shares(name, {p: shares(of) for p, of in found.items()})
-    metrics.show_broken_intents(name, summary["broken_intents"])
+    stated = summary.get("broken_stated", {})  # a summary of the release before has none
+    metrics.show_broken_intents(name, summary["broken_intents"], stated)
     metrics.stale_facts.labels(name).set(summary["stale_facts"])
     show_alerts(metrics, name, Counter((a.severity.value, a.status.value) for a in alerts))
     metrics.show_opened(name, _opened(alerts, at_most))

@@ -12,7 +12,11 @@ from gsid_service.store.scored import Score, Scored
 from tests.notify.making import alert
 from tests.test_metrics import series
 
-SUMMARY = {"broken_intents": {"reachable": 2}, "stale_facts": 3}
+SUMMARY = {
+    "broken_intents": {"reachable": 2},
+    "broken_stated": {"reachable": 1},
+    "stale_facts": 3,
+}
 OPENED = datetime(2026, 11, 15, 22, tzinfo=UTC)
 
 
@@ -44,6 +48,7 @@ def test_everything_is_counted() -> None:
     assert series(metrics, "gsid_parameters") == {("net", "med"): 2}
     assert series(metrics, "gsid_score_share")["0.1", "net", "med"] == 0.5
     assert series(metrics, "gsid_broken_intents") == {("reachable", "net"): 2}
+    assert series(metrics, "gsid_broken_stated_intents") == {("reachable", "net"): 1}
     assert series(metrics, "gsid_stale_facts") == {("net",): 3}
     assert series(metrics, "gsid_alerts")["net", "major", "resolved"] == 1
     assert series(metrics, "gsid_alerts")["net", "major", "firing"] == 0
