@@ -25,6 +25,7 @@ from sqlalchemy import bindparam, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from gsid_service.jobs import Sender, Work
+from gsid_service.jobs.alive import ALIVE, PAUSE_SECONDS, Alive, Manager
 from gsid_service.store import alerts, upkeep
 from gsid_service.store.database import Database
 
@@ -35,13 +36,11 @@ QUEUES = {SCORE: SCORE, DELIVER: DELIVER, LOOK: DELIVER, SWEEP: UPKEEP, FORGET: 
 SCORER, NOTIFIER = "scorer", "notifier"  # who takes jobs
 URGENT = 10  # the priority of networks with open alerts
 URGENT_EVERY = timedelta(seconds=10)  # and so often each, or the noisiest would be the only one
-PAUSE_SECONDS = 1.0  # before a database that does not answer is asked again
 POLL_SECONDS = 1.0  # for jobs that nobody was told of, such as one whose lock is free again
 TICK_SECONDS = 1.0
 FORGET_SECONDS = 3600.0  # of many networks it takes a while
 BEATS = 10  # of a worker in the time after which it counts as dead,
 MISSED = 1.5  # and so many missed are enough where its process is gone, too
-ALIVE = 7453299  # the class of the locks that say which workers' processes are there
 STOP_SECONDS = 25.0  # Kubernetes kills after 30
 AWAY = (ConnectorException, SQLAlchemyError)
 _QUEUED = text(
@@ -209,7 +208,7 @@ class Queue:
             lanes.append((DELIVER, len(work.senders) + 1))
         threads = 2 + sum(count for _, count in lanes)
         self._loop.set_default_executor(ThreadPoolExecutor(threads, "job"))
-        alive = _Alive(self.database.place)
+        alive = Alive(self.database.place)
         app = self._app(work, alive, connections=2 + 2 * len(lanes))
         await self._insist(app.open_async)
         try:
@@ -221,7 +220,7 @@ class Queue:
             await alive.close()
             await app.close_async()
 
-    def _app(self, work: Work, alive: "_Alive", connections: int) -> App:
+    def _app(self, work: Work, alive: Alive, connections: int) -> App:
         connector = PsycopgConnector(
             conninfo=self.database.place,
             kwargs={"client_encoding": "utf8"},
@@ -231,7 +230,7 @@ class Queue:
             timeout=self.stalled_seconds,
         )
         app = App(connector=connector)
-        app.job_manager = manager = _Manager(connector, alive)
+        app.job_manager = manager = Manager(connector, alive)
         stalled = self.stalled_seconds
 
         @app.task(name=SCORE)
@@ -316,7 +315,7 @@ class Queue:
 
     # Watching
 
-    async def _keep_watch(self, manager: JobManager, work: Work, alive: "_Alive") -> None:
+    async def _keep_watch(self, manager: JobManager, work: Work, alive: Alive) -> None:
         looked = 0.0
         while not self._stopping:
             try:
@@ -380,92 +379,3 @@ class Queue:
 async def _each_statement_alone(connection: psycopg.AsyncConnection[Any]) -> None:
     """All that procrastinate asks is one statement, which needs no transaction around it."""
     await connection.set_autocommit(True)
-
-
-class _Alive:
-    """A connection that is there as long as this process is: its locks name the workers in it."""
-
-    def __init__(self, place: str) -> None:
-        self._place = place
-        self._connection: psycopg.AsyncConnection[Any] | None = None
-        self._shown: set[int] = set()
-        self._turn = asyncio.Lock()
-
-    async def show(self, workers: Iterable[int]) -> None:
-        async with self._turn:
-            await self._show(set(workers))
-
-    async def _show(self, workers: set[int]) -> None:
-        connection = await self._held()
-        for number in workers - self._shown:
-            took = await connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (ALIVE, number))
-            if (await took.fetchone() or (False,))[0]:
-                self._shown.add(number)
-
-    async def _held(self) -> psycopg.AsyncConnection[Any]:
-        """One that was cut has lost its locks, and says so only when it is used."""
-        if self._connection is not None:
-            try:
-                await self._connection.execute("SELECT 1")
-                return self._connection
-            except psycopg.OperationalError:
-                await self._connection.close()
-        connection = await psycopg.AsyncConnection.connect(self._place, autocommit=True)
-        self._connection, self._shown = connection, set()
-        return connection
-
-    async def close(self) -> None:
-        if self._connection is not None:
-            await self._connection.close()
-
-
-class _Manager(JobManager):
-    """Ends jobs also where the database is away for a moment, and knows which are still ours."""
-
-    def __init__(self, connector: PsycopgConnector, alive: _Alive) -> None:
-        super().__init__(connector)
-        self._alive = alive
-        self._beats: dict[int, float] = {}  # of our workers, when the database last heard of each
-
-    async def register_worker(self) -> int:
-        number = await super().register_worker()
-        self._beats[number] = time.monotonic()
-        try:
-            await self._alive.show([number])
-        except psycopg.Error:  # the watch tries again
-            log.warning("the queue does not answer", worker=number)
-        return number
-
-    async def update_heartbeat(self, worker_id: int) -> None:
-        """One beat that is missed ends no worker; the next is due soon."""
-        begun = time.monotonic()
-        try:
-            await super().update_heartbeat(worker_id)
-        except ConnectorException as error:
-            if not isinstance(error.__cause__, psycopg.OperationalError):
-                raise
-            log.warning("the queue does not answer", worker=worker_id)
-            return
-        self._beats[worker_id] = begun
-
-    async def unregister_worker(self, worker_id: int) -> None:
-        await super().unregister_worker(worker_id)
-        self._beats.pop(worker_id, None)
-
-    def is_ours(self, job: Job, seconds: float) -> bool:
-        """Whether nobody else can have taken the job for a dead worker's."""
-        heard = self._beats.get(job.worker_id or 0)
-        return heard is not None and time.monotonic() - heard < seconds
-
-    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
-        """A job that cannot be ended would hold its lock as long as its worker lives."""
-        while True:
-            try:
-                await super().finish_job(job, status, delete_job)
-                return
-            except ConnectorException as error:
-                if not isinstance(error.__cause__, psycopg.OperationalError):
-                    return  # it has ended already, by somebody who took us for dead
-                if not self.is_ours(job, seconds=float("inf")):
-                    raise
-            await asyncio.sleep(PAUSE_SECONDS)
