@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-import psycopg
 import pytest
 from sqlalchemy import text, update
 from structlog.testing import capture_logs
@@ -17,7 +16,7 @@ from gsid_service.records import Status
 from gsid_service.store import alerts, networks, snapshots
 from gsid_service.store.database import Database, connect
 from gsid_service.store.tables import networks as networks_table
-from tests.jobs.working import Recorded, Sent
+from tests.jobs.working import Recorded, Sent, cut
 from tests.notify.making import alert
 from tests.waiting import until
 
@@ -241,19 +240,11 @@ def test_work_goes_on_after_the_database_was_away(
             queue.score([f"n{number}"])
             time.sleep(0.05)
             if number % 4 == 3:
-                _cut(database)
+                cut(database)
         until(lambda: len(set(recorded.rounds)) == 20, 20)
         assert queue.alive
         until(lambda: waiting(database) == [], 10)
     assert recorded.most_at_once == 1
-
-
-def _cut(database: Database) -> None:
-    """End all connections, as a restart of the server does."""
-    name = database.engine.url.database or ""
-    with psycopg.connect(database.place.replace(f"/{name}", "/postgres"), autocommit=True) as own:
-        asked = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
-        own.execute(asked, (name,))
 
 
 def test_a_connection_of_its_own_reads_the_same_jobs(database: Database) -> None:

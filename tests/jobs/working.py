@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import psycopg
+
 from gsid_service.jobs import Work
+from gsid_service.store.database import Database
 
 
 @dataclass
@@ -78,3 +81,11 @@ class Recorded:
             behind=lambda: list(self.behind),
             due=lambda: list(self.due),
         )
+
+
+def cut(database: Database) -> None:
+    """End all connections, as a restart of the server does."""
+    name = database.engine.url.database or ""
+    with psycopg.connect(database.place.replace(f"/{name}", "/postgres"), autocommit=True) as own:
+        asked = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+        own.execute(asked, (name,))
