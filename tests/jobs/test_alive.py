@@ -38,10 +38,10 @@ def test_locks_come_back_after_the_connection_was_cut(database: Database) -> Non
 def test_a_beat_that_the_database_misses_ends_no_worker(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def missed(manager: JobManager, worker_id: int) -> None:
+    async def missed(_manager: JobManager, _worker: int) -> None:
         raise ConnectorException from psycopg.OperationalError("the server went away")
 
-    async def gone(manager: JobManager, worker_id: int) -> None:
+    async def gone(_manager: JobManager, _worker: int) -> None:
         raise ConnectorException from psycopg.ProgrammingError("there is no such function")
 
     manager = Manager(PsycopgConnector(conninfo=database.place), Alive(database.place))
