@@ -32,7 +32,7 @@ MATCHER = re.compile(r"\s*(\w+)\s*(!=|!~|=|~)\s*(\"[^\"]*\"|\S+)\s*")
 @router.get("")
 def show(request: Request, who: Viewer) -> HTMLResponse:
     service = console_of(request).service
-    model = service.settings.model.folder
+    model = service.settings.model.place
     return page(
         request,
         "settings.html",
