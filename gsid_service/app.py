@@ -16,10 +16,7 @@ import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
-from gsid_service.alert.changes import (
-    is_over,
-    marked,
-)
+from gsid_service.alert.changes import by_key, is_over, legitimised, marked
 from gsid_service.alert.decide import Finding, Rules, decide
 from gsid_service.assemble.merge import Merged, View, merge
 from gsid_service.config import Settings
@@ -72,6 +69,14 @@ class Seen(NamedTuple):
     summary: dict[str, Any]
     silent: list[str]  # collectors
     differing: Mapping[Move, datetime]  # routers that forward otherwise, and since when
+
+
+class Approvable(NamedTuple):
+    """A network as it can be approved."""
+
+    number: int  # of the newest snapshot in it
+    state: Merged
+    clears: list[Alert]  # open ones that would be over, the gravest first
 
 
 class Service:
@@ -246,15 +251,19 @@ class Service:
         with self.database.read() as connection:
             return merge(views_at(connection, name, number))
 
-    def approve(self, network: Network, number: int | None, who: str) -> Approval | None:
-        """Approve a network as it is, or as it was with a snapshot; None where there is nothing."""
-        if number is None:
-            with self.database.read() as connection:
-                number = snapshots.newest(connection, network.name)
-        state = self.state_at(network.name, number)
+    def approvable(self, name: str, number: int | None = None) -> Approvable | None:
+        """A network as it is, or as it was with a snapshot; None where there is nothing."""
+        with self.database.read() as connection:
+            if number is None:
+                number = snapshots.newest(connection, name)
+            unresolved = alerts.unresolved(connection, name)
+        state = self.state_at(name, number)
         if not state.facts:
             return None
-        approved = self.expectations.approve(network, state, number, who)
+        return Approvable(number, state, legitimised(unresolved, by_key(state.facts)))
+
+    def approve(self, network: Network, wanted: Approvable, who: str) -> Approval:
+        approved = self.expectations.approve(network, wanted.state, wanted.number, who)
         self.wake([network.name])
         return approved
 
