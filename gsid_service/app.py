@@ -33,6 +33,7 @@ from gsid_service.cycle.findings import (
 )
 from gsid_service.cycle.kept import KeptScores
 from gsid_service.cycle.publish import Shown, publish, show_alerts, show_collectors
+from gsid_service.cycle.turns import log_turns
 from gsid_service.cycle.views import Views, views_at
 from gsid_service.diagnose.diagnosis import Diagnoser, Diagnosis, Limits
 from gsid_service.ingest.inbox import Inbox
@@ -353,6 +354,7 @@ class Service:
             state = seen.newest, now, seen.summary, seen.silent, differing
             networks.finish(connection, network.name, network.news, *state)
             plan = self.notifier.plan(connection, network.name, after, now)
+        log_turns(before, after)
         self._kept.put(network.name, now, kept)
         self.notifier.go(plan)
         return plan.alerts
