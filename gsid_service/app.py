@@ -22,6 +22,7 @@ from gsid_service.assemble.merge import Merged, View, merge
 from gsid_service.config import Settings
 from gsid_service.cycle.expect import Expectations
 from gsid_service.cycle.findings import (
+    NEXT_HOP,
     SESSION,
     finding,
     misrouted,
@@ -51,7 +52,7 @@ from gsid_service.store import alerts, changes, networks, retention, scores, sna
 from gsid_service.store.approvals import Approval
 from gsid_service.store.database import Database
 from gsid_service.store.networks import Network
-from gsid_service.store.scored import Scored
+from gsid_service.store.scored import PARAMETERS, Scored
 from gsid_service.store.snapshots import Incoming, Outcome, Receipt
 
 log = structlog.get_logger()
@@ -60,6 +61,7 @@ GIVE_WAY_SECONDS = 0.1
 CHECKS_AT_ONCE = 4  # each takes as long as a cycle, and they take turns with it
 ROLES = API, SCORER, NOTIFIER = "api", "scorer", "notifier"
 EVERY_ROLE = frozenset(ROLES)
+ALERT_PARAMETERS = frozenset({*PARAMETERS, SESSION, NEXT_HOP})
 
 
 class Seen(NamedTuple):

@@ -137,7 +137,9 @@ def add_silence(
     duration: For = None,
     begin: From = None,
     until: Until = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Also if it is long or broad.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Also if it is long, broad, or of unknown names.")
+    ] = False,
     url: Url = LOCAL,
     token: Secret = None,
     as_json: AsJson = False,
@@ -196,6 +198,10 @@ def add_window(
         str | None, typer.Option(help="How it recurs, as in FREQ=WEEKLY;BYDAY=SU.")
     ] = None,
     timezone: Annotated[str, typer.Option(help="In which it recurs.")] = "UTC",
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Also if it is long, for all networks, or of unknown names."),
+    ] = False,
     url: Url = LOCAL,
     token: Secret = None,
     as_json: AsJson = False,
@@ -209,6 +215,7 @@ def add_window(
         "starts_at": starts_at,
         "ends_at": ends_at,
         "timezone": timezone,
+        "confirm": yes,
     }
     done = ask(url, token, "POST", f"{API}/maintenance", json=body)
     until, start = done["open_until"], done["next_start"]
