@@ -159,7 +159,10 @@ def alerts(
     )
     if network is not None:
         wanted["network"] = network
-    show(ask_all(url, token, f"{API}/alerts", wanted), as_json, _alert_row)
+    found = ask_all(url, token, f"{API}/alerts", wanted)
+    if network is not None and not found:  # mistyped, it would look as if all were well
+        ask(url, token, "GET", f"{API}/networks/{segment(network)}")
+    show(found, as_json, _alert_row)
 
 
 def _alert_row(alert: dict[str, Any]) -> dict[str, Any]:
