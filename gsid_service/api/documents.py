@@ -194,8 +194,8 @@ class IntentsWanted(BaseModel):
 
 
 class IntentCount(BaseModel):
-    stated: int
-    derived: int
+    stated: int = Field(examples=[3])
+    derived: int = Field(examples=[40])
 
 
 class ApprovalWanted(BaseModel):
