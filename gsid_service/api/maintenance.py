@@ -62,6 +62,7 @@ class WindowWanted(BaseModel):
     )
     confirm: bool = Field(
         default=False,
+        strict=True,
         description="Needed for one of all networks, that is long, or names what is not known.",
     )
 

@@ -59,6 +59,7 @@ class SilenceWanted(BaseModel):
     )
     confirm: bool = Field(
         default=False,
+        strict=True,
         description="Needed for one that is long, matches much, or names what is not known.",
     )
 

@@ -77,12 +77,18 @@ def test_a_window_that_is_probably_not_meant_asks(
 
 
 @pytest.mark.parametrize("wanted", [{}, {"entity": "R3", "parameter": "next_hop"}])
-def test_a_window_of_what_is_there_asks_nothing(net: Inside, wanted: dict[str, str]) -> None:
+def test_a_window_of_what_is_there_asks_nothing(net: Inside, wanted: dict[str, Any]) -> None:
     assert window(net, network=NET, **wanted).status_code == 201
 
 
 def test_a_window_that_is_over_already_is_refused_unless_it_recurs(net: Inside) -> None:
-    past = {"starts_at": "2020-01-01T02:00:00Z", "ends_at": "2020-01-01T04:00:00Z"}
+    past: dict[str, Any] = {"starts_at": "2020-01-01T02:00:00Z", "ends_at": "2020-01-01T04:00:00Z"}
     answer = window(net, network=NET, **past)
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "ends_at")
     assert window(net, network=NET, **past, rule="FREQ=WEEKLY").status_code == 201
+
+
+@pytest.mark.parametrize("said", [1, "yes", 0])
+def test_only_true_confirms(net: Inside, said: Any) -> None:
+    for answer in (window(net, confirm=said), silence(net, ("network", NET), confirm=said)):
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "confirm")
