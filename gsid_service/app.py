@@ -16,15 +16,13 @@ import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
-from gsid_service.alert.changes import (
-    is_over,
-    marked,
-)
+from gsid_service.alert.changes import by_key, is_over, legitimised, marked
 from gsid_service.alert.decide import Finding, Rules, decide
 from gsid_service.assemble.merge import Merged, View, merge
 from gsid_service.config import Settings
 from gsid_service.cycle.expect import Expectations
 from gsid_service.cycle.findings import (
+    NEXT_HOP,
     SESSION,
     finding,
     misrouted,
@@ -36,6 +34,7 @@ from gsid_service.cycle.findings import (
 )
 from gsid_service.cycle.kept import KeptScores
 from gsid_service.cycle.publish import Shown, publish, show_alerts, show_collectors
+from gsid_service.cycle.turns import log_turns
 from gsid_service.cycle.views import Views, views_at
 from gsid_service.diagnose.diagnosis import Diagnoser, Diagnosis, Limits
 from gsid_service.ingest.inbox import Inbox
@@ -53,7 +52,7 @@ from gsid_service.store import alerts, changes, networks, retention, scores, sna
 from gsid_service.store.approvals import Approval
 from gsid_service.store.database import Database
 from gsid_service.store.networks import Network
-from gsid_service.store.scored import Scored
+from gsid_service.store.scored import PARAMETERS, Scored
 from gsid_service.store.snapshots import Incoming, Outcome, Receipt
 
 log = structlog.get_logger()
@@ -62,6 +61,7 @@ GIVE_WAY_SECONDS = 0.1
 CHECKS_AT_ONCE = 4  # each takes as long as a cycle, and they take turns with it
 ROLES = API, SCORER, NOTIFIER = "api", "scorer", "notifier"
 EVERY_ROLE = frozenset(ROLES)
+ALERT_PARAMETERS = frozenset({*PARAMETERS, SESSION, NEXT_HOP})
 
 
 class Seen(NamedTuple):
@@ -72,6 +72,14 @@ class Seen(NamedTuple):
     summary: dict[str, Any]
     silent: list[str]  # collectors
     differing: Mapping[Move, datetime]  # routers that forward otherwise, and since when
+
+
+class Approvable(NamedTuple):
+    """A network as it can be approved."""
+
+    number: int  # of the newest snapshot in it
+    state: Merged
+    clears: list[Alert]  # open ones that would be over, the gravest first
 
 
 class Service:
@@ -246,15 +254,19 @@ class Service:
         with self.database.read() as connection:
             return merge(views_at(connection, name, number))
 
-    def approve(self, network: Network, number: int | None, who: str) -> Approval | None:
-        """Approve a network as it is, or as it was with a snapshot; None where there is nothing."""
-        if number is None:
-            with self.database.read() as connection:
-                number = snapshots.newest(connection, network.name)
-        state = self.state_at(network.name, number)
+    def approvable(self, name: str, number: int | None = None) -> Approvable | None:
+        """A network as it is, or as it was with a snapshot; None where there is nothing."""
+        with self.database.read() as connection:
+            if number is None:
+                number = snapshots.newest(connection, name)
+            unresolved = alerts.unresolved(connection, name)
+        state = self.state_at(name, number)
         if not state.facts:
             return None
-        approved = self.expectations.approve(network, state, number, who)
+        return Approvable(number, state, legitimised(unresolved, by_key(state.facts)))
+
+    def approve(self, network: Network, wanted: Approvable, who: str) -> Approval:
+        approved = self.expectations.approve(network, wanted.state, wanted.number, who)
         self.wake([network.name])
         return approved
 
@@ -344,6 +356,7 @@ class Service:
             state = seen.newest, now, seen.summary, seen.silent, differing
             networks.finish(connection, network.name, network.news, *state)
             plan = self.notifier.plan(connection, network.name, after, now)
+        log_turns(before, after)
         self._kept.put(network.name, now, kept)
         self.notifier.go(plan)
         return plan.alerts

@@ -22,6 +22,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 PREFIX = "GSID_"
+BESIDE = Path(__file__).resolve().parents[1]  # where the package is: in a clone, models too
 MEBIBYTE = 1 << 20
 MESSAGES = {  # where pydantic's own would not say what to write
     ("receivers", "tuple_type"): "each is a table of its own, [[receivers]]",
@@ -105,8 +106,17 @@ class Jobs(Section):
 
 
 class Model(Section):
-    folder: Path = Field(default=Path("models/gsid-1"), description="Folder of the model.")
+    folder: Path = Field(
+        default=Path("models/gsid-1"),
+        description="Folder of the model; a relative one may be here, or beside the package.",
+    )
     threads: Count = Field(default=1, description="Cores for its arithmetic.")
+
+    @property
+    def place(self) -> Path:
+        """Where it is: a relative folder that is not here may be beside the package."""
+        found = (place for place in (self.folder, BESIDE / self.folder) if place.exists())
+        return next(found, self.folder)
 
 
 class Ingest(Section):

@@ -56,7 +56,7 @@ def serve(settings: Settings, read_again: Callable[[], Settings], version: str) 
     required = _asks_for_tokens(settings, database)
     diagnose = _load_model(settings)
     metrics = Metrics()
-    metrics.show_model(diagnose.name, at_training(settings.model.folder))
+    metrics.show_model(diagnose.name, at_training(settings.model.place))
     if settings.server.role != SCORER:
         metrics.watch_scorer(lambda: diagnose.pid)
     roles = EVERY_ROLE if settings.server.role == "all" else {settings.server.role}
@@ -127,7 +127,7 @@ def _jobs(settings: Settings, database: Database, roles: Collection[str]) -> Job
 
 def _load_model(settings: Settings) -> Apart | OnNeed | Here:
     """In the end, since it takes long: what else is wrong is said at once."""
-    wanted = settings.model.folder, settings.model.threads
+    wanted = settings.model.place, settings.model.threads
     try:
         if settings.server.role == SCORER:
             return _in_this_process(*wanted)
@@ -198,8 +198,9 @@ def check(settings: Settings) -> None:
     _check_connections(settings.server)
     channels(settings)
     for name in ("config.json", "weights.safetensors"):
-        if not os.access(settings.model.folder / name, os.R_OK):
-            raise BadSettings(f"model.folder: {settings.model.folder / name} cannot be read")
+        file = settings.model.place / name
+        if not os.access(file, os.R_OK):
+            raise BadSettings(f"model.folder: {file} cannot be read")
     where = settings.database
     with look(where.url, where.migrate, where.password_file) as connection:
         _check_access(settings.server, connection is not None and tokens.count(connection) > 0)

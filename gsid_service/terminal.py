@@ -64,3 +64,15 @@ def say(message: str) -> None:
 def refuse(message: str) -> NoReturn:
     ERR.print(message, style="red", soft_wrap=True)
     raise typer.Exit(BAD_INPUT)
+
+
+def is_attended() -> bool:
+    return sys.stdin.isatty()
+
+
+def confirm(question: str, otherwise: str) -> None:
+    """Go on only where somebody says yes; `otherwise` is for who is not there to be asked."""
+    if not is_attended():
+        refuse(otherwise)
+    if not typer.confirm(question, err=True):
+        raise typer.Exit(BAD_INPUT)

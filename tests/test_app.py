@@ -200,7 +200,8 @@ class Watch:
 
     def approve(self, number: int | None = None, who: str = "ann") -> Approval | None:
         self.later(1)
-        return self.service.approve(self.network(), number, who)
+        wanted = self.service.approvable("net", number)
+        return wanted and self.service.approve(self.network(), wanted, who)
 
 
 @pytest.fixture
@@ -245,6 +246,15 @@ def test_a_mistake_is_found_proved_and_over_when_it_is_put_back(both: Watch) -> 
     assert closed.id == alert.id
     assert [event.what for event in closed.events] == ["opened", "resolved"]
     assert both.firing() == set()
+
+
+def test_the_log_tells_what_opens_and_what_resolves(watch: Watch) -> None:
+    with capture_logs() as logged:
+        for facts in (RIGHT, WRONG, WRONG, RIGHT):
+            watch.see(facts)
+    turns = [line for line in logged if line["event"].startswith("alert ")]
+    assert [line["event"] for line in turns] == ["alert opened", "alert resolved"]
+    assert {line["network"] for line in turns} == {"net"}
 
 
 def test_a_new_network_is_watched_before_anybody_states_an_intent(watch: Watch) -> None:

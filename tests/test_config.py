@@ -33,6 +33,20 @@ def test_nothing_given_is_the_defaults() -> None:
     assert load(None, {}) == Settings()
 
 
+def test_the_model_is_found_beside_the_package_wherever_the_service_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert (load(None, {}).model.place / "config.json").is_file()
+    own = tmp_path / "models" / "gsid-1"
+    own.mkdir(parents=True)
+    assert load(None, {}).model.place.samefile(own)
+
+
+def test_a_model_that_is_nowhere_is_named_as_it_was_given() -> None:
+    assert load(None, {"GSID_MODEL_FOLDER": "models/none"}).model.place == Path("models/none")
+
+
 def test_variables_override_the_file_and_flags_override_both(file: Path) -> None:
     written(
         file, "[server]\nhost = '127.0.0.2'\nport = 1\nbody_bytes = 10\n[log]\nlevel = 'debug'\n"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gsid_service.alert.decide import Finding
 from gsid_service.alert.sentence import place
-from gsid_service.records import Change, ChangeStatus, Fact, FactKey, Step, UnderWay
+from gsid_service.records import Alert, Change, ChangeStatus, Fact, FactKey, Step, UnderWay
 from gsid_service.schema import SCHEMA, Group, Schema
 
 NAMED = 3  # steps that a sentence names; the others are counted
@@ -97,6 +97,19 @@ def accepted(approved: Iterable[Fact], seen: Facts, change: Change) -> tuple[Fac
         if value_of(seen.get(step.fact), step.parameter) == step.after:
             _lay(facts, step.fact, step.parameter, step.after, seen)
     return tuple(facts.values())
+
+
+def legitimised(alerts: Iterable[Alert], approved: Facts) -> list[Alert]:
+    """The alerts that would be over if these facts were approved."""
+    return [alert for alert in alerts if _is_so(alert, approved)]
+
+
+def _is_so(alert: Alert, approved: Facts, schema: Schema = SCHEMA) -> bool:
+    """Whether it is about a value as it is approved, or a session that is not there any more."""
+    kind, fact = schema.fact[alert.fact.predicate], approved.get(alert.fact)
+    if kind.parameter(alert.parameter) is None:
+        return kind.group is Group.ROUTING and fact is None
+    return value_of(fact, alert.parameter, schema) == alert.observed
 
 
 # How far a change is

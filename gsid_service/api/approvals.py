@@ -2,13 +2,15 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Request
+from fastapi import APIRouter, Body, Query, Request
 
 from gsid_service.api import paging
 from gsid_service.api.access import Operator, Reader
 from gsid_service.api.documents import (
+    ApprovableDocument,
     ApprovalDocument,
     ApprovalWanted,
+    ApprovedDocument,
     BaselineDocument,
     IntentCount,
     IntentDocument,
@@ -18,9 +20,13 @@ from gsid_service.api.documents import (
 from gsid_service.api.networks import READ, WRITE, Name, known, own_snapshot, service_of
 from gsid_service.api.paging import Cursor, Limit
 from gsid_service.api.problems import Problem, about, answers
+from gsid_service.api.text import Text
+from gsid_service.app import Approvable
 from gsid_service.ingest.wire import InvalidSnapshot, dump_entity, dump_fact, read_facts
 from gsid_service.schema import Group
 from gsid_service.store import approvals, snapshots
+from gsid_service.store.networks import Network
+from gsid_service.store.tokens import Token
 
 router = APIRouter(prefix="/networks", tags=["networks"])
 
@@ -43,21 +49,44 @@ def get_baseline(request: Request, who: Reader, network: Name) -> BaselineDocume
 @router.put("/{network}/baseline", responses=WRITE | answers(409))
 def approve(
     request: Request, who: Operator, network: Name, wanted: ApprovalWanted
-) -> ApprovalDocument:
+) -> ApprovedDocument:
     """Approve the network as it is now, or as it was with a snapshot; clears what that allows."""
     if wanted.now == (wanted.snapshot_id is not None):
         reason = "either now: true or a snapshot_id"
         raise about(422, "now", reason)
+    found, state = _approvable(request, who, network, wanted.snapshot_id)
+    approval = service_of(request).approve(found, state, who.name)
+    over = ApprovableDocument.of(state.number, state.clears)
+    return ApprovedDocument(
+        **ApprovalDocument.of(approval).model_dump(), cleared=over.cleared, clears=over.clears
+    )
+
+
+@router.get("/{network}/baseline/candidate", responses=READ | answers(409))
+def get_candidate(
+    request: Request,
+    who: Reader,
+    network: Name,
+    snapshot: Annotated[
+        Text | None, Query(max_length=20, description="As it was with this, not as it is now.")
+    ] = None,
+) -> ApprovableDocument:
+    """What an approval would approve, and which open alerts it would make an end of."""
+    _, state = _approvable(request, who, network, snapshot)
+    return ApprovableDocument.of(state.number, state.clears)
+
+
+def _approvable(
+    request: Request, who: Token, network: str, snapshot: str | None
+) -> tuple[Network, Approvable]:
     service = service_of(request)
     with service.database.read() as connection:
         found = known(connection, network, who)
-        number = None
-        if wanted.snapshot_id is not None:
-            number = own_snapshot(connection, network, wanted.snapshot_id)
-    approval = service.approve(found, number, who.name)
-    if approval is None:
+        number = None if snapshot is None else own_snapshot(connection, network, snapshot)
+    state = service.approvable(network, number)
+    if state is None:
         raise Problem(409, f"{network} has no state to approve yet")
-    return ApprovalDocument.of(approval)
+    return found, state
 
 
 @router.get("/{network}/baseline/history", responses=READ)

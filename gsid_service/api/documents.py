@@ -1,6 +1,6 @@
 """What the API answers, and what it takes beside snapshots."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
@@ -21,6 +21,7 @@ from gsid_service.store.networks import Network
 Item = TypeVar("Item")
 NETWORK = "as65000"
 ROUTE = ["AS65101@R3", "203.0.113.0/24"]
+CLEARED_SHOWN = 1000  # alerts that an approval makes an end of
 
 
 class Page(BaseModel, Generic[Item]):
@@ -193,8 +194,8 @@ class IntentsWanted(BaseModel):
 
 
 class IntentCount(BaseModel):
-    stated: int
-    derived: int
+    stated: int = Field(examples=[3])
+    derived: int = Field(examples=[40])
 
 
 class ApprovalWanted(BaseModel):
@@ -224,6 +225,40 @@ class ApprovalDocument(BaseModel):
             snapshot_id=f"s{approval.snapshot}",
             ticket=approval.ticket,
         )
+
+
+class ClearedDocument(BaseModel):
+    """An open alert on what an approval makes the expected state."""
+
+    id: str = Field(examples=["a17"])
+    severity: Literal["critical", "major", "minor"]
+    summary: str = Field(
+        examples=["local_pref on AS65101@R3 → 203.0.113.0/24 is 80, expected 200: …"]
+    )
+
+    @classmethod
+    def of(cls, alert: Alert) -> "ClearedDocument":
+        return cls(id=alert.id, severity=alert.severity.value, summary=sentence(alert))
+
+
+class ApprovableDocument(BaseModel):
+    """A network as it can be approved, and the open alerts that this would make an end of."""
+
+    snapshot_id: str = Field(examples=["s1042"])
+    cleared: int = Field(description="How many alerts would be over.", examples=[1])
+    clears: list[ClearedDocument] = Field(description="The gravest of them, at most 1000.")
+
+    @classmethod
+    def of(cls, number: int, clears: Sequence[Alert]) -> "ApprovableDocument":
+        shown = [ClearedDocument.of(alert) for alert in clears[:CLEARED_SHOWN]]
+        return cls(snapshot_id=f"s{number}", cleared=len(clears), clears=shown)
+
+
+class ApprovedDocument(ApprovalDocument):
+    """An approval, and the open alerts that it makes an end of."""
+
+    cleared: int = Field(description="How many alerts are over with it.", examples=[1])
+    clears: list[ClearedDocument] = Field(description="The gravest of them, at most 1000.")
 
 
 class BaselineDocument(ApprovalDocument):

@@ -14,8 +14,9 @@ from gsid_service.api.documents import NETWORK, Page
 from gsid_service.api.networks import READ, WRITE, service_of
 from gsid_service.api.paging import Cursor, Limit, number_in
 from gsid_service.api.problems import Problem, about, answers, unknown
-from gsid_service.api.quiet import changing
+from gsid_service.api.quiet import changing, must_be_meant, strangers, too_long
 from gsid_service.api.text import Text
+from gsid_service.app import Service
 from gsid_service.notices import Mode, Window
 from gsid_service.notify.maintenance import BadRule, check_rule, next_start, open_until
 from gsid_service.store import maintenance
@@ -58,6 +59,11 @@ class WindowWanted(BaseModel):
     comment: Text = Field(min_length=1, max_length=2000, examples=["weekly upgrades"])
     author: Text | None = Field(
         default=None, max_length=200, description="Where no tokens say who asks.", examples=["ann"]
+    )
+    confirm: bool = Field(
+        default=False,
+        strict=True,
+        description="Needed for one of all networks, that is long, or names what is not known.",
     )
 
 
@@ -114,7 +120,7 @@ def list_windows(
     return Page(items=seen, next=paging.following(found, limit))
 
 
-@router.post("", status_code=201, responses=WRITE)
+@router.post("", status_code=201, responses=WRITE | answers(409))
 def add_window(request: Request, who: Operator, wanted: WindowWanted) -> WindowDocument:
     """Announce that work is done, once or again and again."""
     service = service_of(request)
@@ -133,7 +139,8 @@ def add_window(request: Request, who: Operator, wanted: WindowWanted) -> WindowD
         comment=wanted.comment,
         created_at=now,
     )
-    _check(window, who)
+    _check(window, who, now)
+    must_be_meant(_doubts(service, window), wanted.confirm)
     with changing(service, now) as connection:
         window = maintenance.add(connection, window)
     return WindowDocument.of(window, now)
@@ -160,11 +167,13 @@ def cancel_window(request: Request, who: Operator, window_id: WindowId) -> Windo
         return WindowDocument.of(_find(connection, window_id, who), now)
 
 
-def _check(window: Window, who: Token) -> None:
+def _check(window: Window, who: Token, now: datetime) -> None:
     _own(window, who)
     if not timedelta(0) < window.duration <= LONGEST:
         reason = f"must be after starts_at, by {LONGEST.days} days at most"
         raise about(422, "ends_at", reason)
+    if window.rule is None and window.ends_at <= now:
+        raise about(422, "ends_at", "must be in the future, where the window does not recur")
     if window.timezone not in available_timezones():
         reason = f"{window.timezone!r} is not a time zone, as in Europe/Berlin"
         raise about(422, "timezone", reason)
@@ -174,6 +183,18 @@ def _check(window: Window, who: Token) -> None:
             check_rule(window.rule, start, window.duration)
         except BadRule as error:
             raise about(422, "rule", str(error)) from None
+
+
+def _doubts(service: Service, window: Window) -> list[str]:
+    """Why it is probably not meant."""
+    labels = {"network": window.network, "entity": window.entity, "parameter": window.parameter}
+    everywhere = [] if window.network or window.entity else ["it names no network and no entity"]
+    named = [(label, value) for label, value in labels.items() if value is not None]
+    return [
+        *everywhere,
+        *too_long(window.starts_at, window.ends_at),
+        *strangers(service, named),
+    ]
 
 
 def _own(window: Window, who: Token) -> None:

@@ -1,6 +1,6 @@
 """Silences: which alerts nobody is told of for a while."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
@@ -13,8 +13,9 @@ from gsid_service.api.documents import NETWORK, Page
 from gsid_service.api.networks import READ, WRITE, service_of
 from gsid_service.api.paging import Cursor, Limit, number_in
 from gsid_service.api.problems import Problem, about, answers, unknown
-from gsid_service.api.quiet import changing
+from gsid_service.api.quiet import changing, must_be_meant, strangers, too_long
 from gsid_service.api.text import Text
+from gsid_service.app import Service
 from gsid_service.notices import Comparison, Label, Matcher, Silence
 from gsid_service.notify.silence import is_broad
 from gsid_service.schema import LOCAL_PREF
@@ -23,7 +24,6 @@ from gsid_service.store.tokens import Token
 
 router = APIRouter(prefix="/silences", tags=["silences"])
 SilenceId = Annotated[str, Path(max_length=20, examples=["q3"])]
-LONG = timedelta(days=7)
 
 
 class MatcherDocument(BaseModel):
@@ -58,7 +58,9 @@ class SilenceWanted(BaseModel):
         default=None, max_length=200, description="Where no tokens say who asks.", examples=["ann"]
     )
     confirm: bool = Field(
-        default=False, description="Needed for one that is long, or matches much."
+        default=False,
+        strict=True,
+        description="Needed for one that is long, matches much, or names what is not known.",
     )
 
 
@@ -118,7 +120,8 @@ def add_silence(request: Request, who: Operator, wanted: SilenceWanted) -> Silen
         starts_at=paging.instant("starts_at", wanted.starts_at) if wanted.starts_at else now,
         ends_at=paging.instant("ends_at", wanted.ends_at),
     )
-    _check(silence, who, now, wanted.confirm)
+    _check(silence, who, now)
+    must_be_meant(_doubts(service, silence), wanted.confirm)
     with changing(service, now) as connection:
         silence = silences.add(connection, silence)
     return SilenceDocument.of(silence, now)
@@ -145,21 +148,22 @@ def end_silence(request: Request, who: Operator, silence_id: SilenceId) -> Silen
         return SilenceDocument.of(_find(connection, silence_id, who), now)
 
 
-def _check(silence: Silence, who: Token, now: datetime, confirmed: bool) -> None:
+def _check(silence: Silence, who: Token, now: datetime) -> None:
     if silence.ends_at <= max(silence.starts_at, now):
         reason = "must be after starts_at, and in the future"
         raise about(422, "ends_at", reason)
     _own(silence, who)
-    reasons = []
-    if is_broad(silence.matchers):
-        reasons.append(
-            "it names no alert, fact or entity, and no network with something else about it"
-        )
-    if silence.ends_at - silence.starts_at > LONG:
-        reasons.append(f"it is longer than {LONG.days} days")
-    if reasons and not confirmed:
-        reason = f"{' and '.join(reasons)}: say confirm: true (--yes) if this is meant"
-        raise about(409, "confirm", reason)
+
+
+def _doubts(service: Service, silence: Silence) -> list[str]:
+    """Why it is probably not meant."""
+    named = [(m.name, m.value) for m in silence.matchers if m.operator == "="]
+    broad = "it names no alert, fact or entity, and no network with something else about it"
+    return [
+        *([broad] if is_broad(silence.matchers) else []),
+        *too_long(silence.starts_at, silence.ends_at),
+        *strangers(service, named),
+    ]
 
 
 def _own(silence: Silence, who: Token) -> None:

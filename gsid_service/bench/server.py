@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from gsid_service.bench.postgres import free_port
+from gsid_service.config import Model
 
-MODEL = Path("models/gsid-1")
+MODEL = Model().place
 JSON = {"Content-Type": "application/json"}
 
 

@@ -34,6 +34,8 @@ def tell(answer: Any, sentence: str, as_json: bool) -> None:
 
 def segment(name: str) -> str:
     """A name as one segment of a path."""
+    if not name:
+        refuse("a name is empty")
     return quote(name, safe="")
 
 

@@ -25,7 +25,7 @@ from gsid_service.command.asking import (
     show,
     tell,
 )
-from gsid_service.terminal import AsJson, named, print_rows, refuse, say
+from gsid_service.terminal import AsJson, confirm, named, print_rows, refuse, say
 
 Network = Annotated[str, typer.Argument(help="Name of the network.")]
 CandidateFile = Annotated[
@@ -36,6 +36,7 @@ Of = Annotated[
 ]
 Only = Annotated[str | None, typer.Option("--network", help="Only of this network.")]
 FOUND = 1  # the exit code where a check found something
+SHOWN = 20  # alerts that an approval would make an end of
 
 baseline = typer.Typer(help="What the operator approved.", no_args_is_help=True)
 change = typer.Typer(help="Changes that are meant, announced before.", no_args_is_help=True)
@@ -158,7 +159,10 @@ def alerts(
     )
     if network is not None:
         wanted["network"] = network
-    show(ask_all(url, token, f"{API}/alerts", wanted), as_json, _alert_row)
+    found = ask_all(url, token, f"{API}/alerts", wanted)
+    if network is not None and not found:  # mistyped, it would look as if all were well
+        ask(url, token, "GET", f"{API}/networks/{segment(network)}")
+    show(found, as_json, _alert_row)
 
 
 def _alert_row(alert: dict[str, Any]) -> dict[str, Any]:
@@ -190,15 +194,39 @@ def approve(
     snapshot: Annotated[
         str | None, typer.Option(help="As it was with this snapshot, not as it is now.")
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Also if open alerts are over with it.")
+    ] = False,
     url: Url = LOCAL,
     token: Secret = None,
     as_json: AsJson = False,
 ) -> None:
-    """Approve a network as it is."""
+    """Approve a network as it is; asks first where that makes an end of open alerts."""
+    path = f"{API}/networks/{segment(network)}/baseline"
+    if not yes:
+        query = {} if snapshot is None else {"snapshot": snapshot}
+        seen = ask(url, token, "GET", f"{path}/candidate", params=query)
+        _ask_about(seen["clears"], seen["cleared"])
+        snapshot = seen["snapshot_id"]  # what was shown, whatever came in since
     wanted = {"now": True} if snapshot is None else {"snapshot_id": snapshot}
-    done = ask(url, token, "PUT", f"{API}/networks/{segment(network)}/baseline", json=wanted)
-    said = f"{network} is approved by {done['approved_by']} at {done['approved_at']}"
+    done = ask(url, token, "PUT", path, json=wanted)
+    over = f"; {_counted(done['cleared'])} over with it" if done["cleared"] else ""
+    said = f"{network} is approved by {done['approved_by']} at {done['approved_at']}{over}"
     tell(done, said, as_json)
+
+
+def _ask_about(clears: list[dict[str, Any]], count: int) -> None:
+    """Go on only where somebody says that the values of these alerts are meant."""
+    if not count:
+        return
+    for alert in clears[:SHOWN]:
+        say(f"{alert['id']} {alert['severity']}: {alert['summary']}")
+    say(f"{_counted(count)} open on values that this approves as the expected ones")
+    confirm("Are all of these meant?", "--yes: say it if all of these are meant")
+
+
+def _counted(alerts: int) -> str:
+    return "1 alert is" if alerts == 1 else f"{alerts} alerts are"
 
 
 @baseline.command("history")

@@ -225,11 +225,13 @@ def revoke_token(
 
     database = _database(config_file)
     with database.write() as connection:
-        gone = tokens.revoke(connection, name)
+        gone, left = tokens.revoke(connection, name), tokens.count(connection)
     database.close()
     if not gone:
         refuse(f"NAME: there is no token {name!r}")
     say(f"{name} is revoked")
+    if not left:
+        say("no token is left: a service on loopback then lets everybody do everything")
 
 
 def _settings(file: Path | None, flags: dict[str, Any] | None = None) -> Settings:

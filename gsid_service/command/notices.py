@@ -76,7 +76,7 @@ def list_deliveries(
     as_json: AsJson = False,
 ) -> None:
     """Show messages, the newest first."""
-    found = ask_all(url, token, f"{API}/deliveries", _given(status=status, receiver=receiver))
+    found = _deliveries(url, token, status, receiver)
     shown = ("id", "receiver", "network", "kind", "status", "attempts", "created_at", "answer")
     show(found, as_json, columns(*shown))
 
@@ -93,11 +93,23 @@ def replay(
     """Try dead letters again."""
     if bool(ids) == everything:
         refuse("IDS: name some, or say --all")
+    if ids and receiver is not None:
+        refuse("--receiver: only with --all")
     if everything:
-        wanted = _given(status="dead", receiver=receiver)
-        ids = [row["id"] for row in ask_all(url, token, f"{API}/deliveries", wanted)]
+        ids = [row["id"] for row in _deliveries(url, token, "dead", receiver)]
     done = [ask(url, token, "POST", f"{API}/deliveries/{segment(one)}/replay") for one in ids or ()]
     tell(done, f"{len(done)} to be tried again", as_json)
+
+
+def _deliveries(url: str, token: str | None, status: str | None, receiver: str | None) -> list[Any]:
+    """Messages; one to a receiver that is no longer in the settings may be there, too."""
+    wanted = _given(status=status, receiver=receiver)
+    found = ask_all(url, token, f"{API}/deliveries", wanted)
+    if receiver is not None and not found:
+        names = [row["name"] for row in ask_all(url, token, f"{API}/receivers")]
+        if receiver not in names:
+            refuse(f"--receiver: {receiver!r} is none of {', '.join(names) or 'those there are'}")
+    return found
 
 
 @silences.command("list")
@@ -137,7 +149,9 @@ def add_silence(
     duration: For = None,
     begin: From = None,
     until: Until = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Also if it is long or broad.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Also if it is long, broad, or of unknown names.")
+    ] = False,
     url: Url = LOCAL,
     token: Secret = None,
     as_json: AsJson = False,
@@ -196,6 +210,10 @@ def add_window(
         str | None, typer.Option(help="How it recurs, as in FREQ=WEEKLY;BYDAY=SU.")
     ] = None,
     timezone: Annotated[str, typer.Option(help="In which it recurs.")] = "UTC",
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Also if it is long, for all networks, or of unknown names."),
+    ] = False,
     url: Url = LOCAL,
     token: Secret = None,
     as_json: AsJson = False,
@@ -209,6 +227,7 @@ def add_window(
         "starts_at": starts_at,
         "ends_at": ends_at,
         "timezone": timezone,
+        "confirm": yes,
     }
     done = ask(url, token, "POST", f"{API}/maintenance", json=body)
     until, start = done["open_until"], done["next_start"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import track
 
+from gsid_service.config import Model
 from gsid_service.terminal import ERR, AsJson, print_json, print_rows, refuse, say
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 PAPER_RATE = 0.4
 VERIFIED = "+verifier"  # after the name of a method
-MODEL = Path("models/gsid-1")
+MODEL = Model().place
 
 bench = typer.Typer(
     help="Measure this machine's speed, each figure against something named, in one run.",

@@ -198,6 +198,7 @@ def ask_to_approve(request: Request, who: Viewer, network: Name) -> HTMLResponse
         baseline = approved.baseline(connection, network)
         history = approved.history(connection, network, 2**62, 20)
     newest, merged = service.merged(network)
+    wanted = service.approvable(network, newest)
     changes = networks.differences(baseline.facts if baseline else (), merged.facts)
     return page(
         request,
@@ -207,7 +208,7 @@ def ask_to_approve(request: Request, who: Viewer, network: Name) -> HTMLResponse
         differences=changes,
         snapshot=f"s{newest}",
         history=history,
-        alerts=open_alerts(request, who, network),
+        alerts=wanted.clears if wanted else (),
     )
 
 

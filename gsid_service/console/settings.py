@@ -32,7 +32,7 @@ MATCHER = re.compile(r"\s*(\w+)\s*(!=|!~|=|~)\s*(\"[^\"]*\"|\S+)\s*")
 @router.get("")
 def show(request: Request, who: Viewer) -> HTMLResponse:
     service = console_of(request).service
-    model = service.settings.model.folder
+    model = service.settings.model.place
     return page(
         request,
         "settings.html",
@@ -107,6 +107,7 @@ def add_window(request: Request, who: Acting, fields: Form) -> RedirectResponse:
         starts_at=_time("starts_at", fields),
         ends_at=_time("ends_at", fields),
         comment=fields.get("comment", ""),
+        confirm="confirm" in fields,
         **{name: fields[name] for name in names if fields.get(name)},
     )
     maintenance.add_window(request, who, wanted)

@@ -35,6 +35,7 @@ DOCUMENT = (
 )
 
 
+GRAVEST = tuple(Severity)  # first
 Slot = tuple[FactKey, str]
 
 
@@ -58,6 +59,15 @@ def unfinished(connection: Connection, network: str) -> list[Alert]:
     )
     rows = connection.execute(query.order_by(alerts.c.number).with_for_update())
     return [_alert(row, ()) for row in rows]
+
+
+def unresolved(connection: Connection, network: str) -> list[Alert]:
+    """Alerts that are not over, the gravest first, without their events."""
+    query = select(alerts).where(
+        alerts.c.network == network, alerts.c.status != Status.RESOLVED.value
+    )
+    found = [_alert(row, ()) for row in connection.execute(query.order_by(alerts.c.number))]
+    return sorted(found, key=lambda alert: GRAVEST.index(alert.severity))
 
 
 def slots(connection: Connection, network: str) -> set[Slot]:

@@ -15,14 +15,16 @@ from gsid_service.alert.changes import (
     followed,
     is_over,
     is_under_way,
+    legitimised,
     marked,
     steps,
     summary,
 )
 from gsid_service.alert.decide import Finding, Rules, decide
 from gsid_service.alert.sentence import sentence
-from gsid_service.records import Change, ChangeStatus, Fact, Step, UnderWay
+from gsid_service.records import Change, ChangeStatus, Fact, FactKey, Step, UnderWay
 from gsid_service.simulate.reverts import changed
+from tests.notify import making
 
 BEGIN = datetime(2026, 11, 15, 22, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -245,3 +247,31 @@ def test_an_alert_keeps_the_change_in_whose_window_it_opened() -> None:
         after = decide(alert, found, RULES, BEGIN + HOUR)
         assert after is not None
         assert after.under_way == kept
+
+
+ROUTE = Fact("bgp_route", ROUTES[0], {"local_pref": 80, "as_path_length": 2})
+SESSION = FactKey("ebgp", ("R1", "AS1@R1"))
+HOP = Fact("fwd", ("R1", "203.0.113.0/24", "R4"))
+
+
+@pytest.mark.parametrize(
+    ("fact", "parameter", "observed", "over"),
+    [
+        (ROUTE.key, "local_pref", 80, True),
+        (ROUTE.key, "local_pref", 90, False),
+        (ROUTE.key, "med", 0, True),  # the default, which nobody wrote down
+        (FactKey("bgp_route", ROUTES[1]), "local_pref", 80, False),
+        (SESSION, "session", "down", True),
+        (HOP.key, "next_hop", "R4", False),
+    ],
+)
+def test_an_approval_makes_an_end_of_alerts_on_what_it_approves(
+    fact: FactKey, parameter: str, observed: int | str, over: bool
+) -> None:
+    about = making.alert(fact=fact, parameter=parameter, observed=observed)
+    assert legitimised([about], by_key([ROUTE, HOP])) == ([about] if over else [])
+
+
+def test_an_approval_of_a_session_does_not_excuse_that_it_is_down() -> None:
+    about = making.alert(fact=SESSION, parameter="session", observed="down")
+    assert legitimised([about], by_key([Fact(*SESSION)])) == []

@@ -66,3 +66,11 @@ def test_two_tokens_do_not_share_a_secret(url: str, tmp_path: Path) -> None:
     assert done.exit_code == 2
     assert "another token's" in done.stderr
     assert who(url, SECRET) == "one"
+
+
+def test_who_revokes_the_last_token_is_told_what_that_means(url: str) -> None:
+    for name in ("one", "two"):
+        create(url, name)
+    for name, last in (("one", False), ("two", True)):
+        done = CliRunner().invoke(app, ["token", "revoke", name], env={"GSID_DATABASE_URL": url})
+        assert (done.exit_code, "no token is left" in done.stderr) == (0, last), done.output

@@ -156,7 +156,7 @@ def test_commands_speak_to_the_service(server: Server, tmp_path: Path) -> None:
     assert "3 stated" in said(server, "intents", "put", NAME, str(wanted))
     assert "3 stated" in said(server, "intents", "derive", NAME)
 
-    said(server, "baseline", "approve", NAME)
+    assert "1 alert is over with it" in said(server, "baseline", "approve", NAME, "--yes")
     newest, provisional, *_ = told(server, "baseline", "history", NAME)
     assert (newest["provisional"], provisional["provisional"]) == (False, True)
     until_up_to_date(server)
