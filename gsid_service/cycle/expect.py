@@ -12,9 +12,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from gsid_service.alert.changes import accepted, by_key, expected, followed, is_under_way
-from gsid_service.assemble.merge import Merged, fitting, joined, merge
+from gsid_service.assemble.merge import Merged, View, fitting, joined, merge
 from gsid_service.config import Cycle
-from gsid_service.cycle.views import extended
 from gsid_service.diagnose.known import Observation, Reference
 from gsid_service.recent import Recent
 from gsid_service.records import Change, Entity, Fact, FactKey, Intents
@@ -42,9 +41,14 @@ class Expectations:
     """Of all networks, as they are approved and announced in the store."""
 
     def __init__(
-        self, database: Database, settings: Callable[[], Cycle], clock: Callable[[], datetime]
+        self,
+        database: Database,
+        settings: Callable[[], Cycle],
+        clock: Callable[[], datetime],
+        first_view: Callable[[str, Kept], View],
     ) -> None:
         self.database, self.settings, self.clock = database, settings, clock
+        self._first_view = first_view
         self._baselines = Recent[Baseline](ROOM)
 
     def follow(self, network: Network, newest: int, merged: Merged) -> Expected:
@@ -147,7 +151,7 @@ class Expectations:
         self, network: Network, merged: Merged, before: Baseline | None, fresh: Sequence[Kept]
     ) -> tuple[Baseline | None, Intents]:
         """Approve, for the time being, the first complete view of each collector."""
-        state = merge(extended(None, [kept]) for kept in fresh)
+        state = merge(self._first_view(network.name, kept) for kept in fresh)
         facts = {fact.key: fact for fact in state.facts}
         entities, collectors = state.entities, [kept.collector for kept in fresh]
         if before:

@@ -187,13 +187,14 @@ def _answer(ours: Connection, folder: Path, threads: int) -> None:
     ours.send(scorer.name)
     while True:
         try:
-            what, limits = ours.recv()
+            asked = ours.recv()
         except EOFError:
             return
         try:
-            ours.send(_said(diagnose, what, limits))
+            ours.send(_said(diagnose, *asked))
         except Exception as error:  # of this network alone: told to whoever asked
             ours.send(RuntimeError(f"{type(error).__name__}: {error}"))
+        del asked  # a large network must not be there twice when it is told again
 
 
 def _said(diagnose: Here, what: Observation | Update, limits: Limits) -> Said | str:
