@@ -100,8 +100,10 @@ class Service:
         self.jobs: Jobs = jobs or Embedded()
         self.inbox = Inbox(settings.ingest.queue, self.keep)
         self.notifier = Notifier(settings, database, metrics, clock, self.jobs)
-        self.expectations = Expectations(database, lambda: self.settings.cycle, clock)
         self._views = Views()
+        self.expectations = Expectations(
+            database, lambda: self.settings.cycle, clock, self._views.first
+        )
         self._kept = KeptScores()
         self._shown = Shown(metrics, lambda: self.settings.metrics.highest_scores)
         self._taken = 0  # snapshots that had come in when the last cycle ended

@@ -23,6 +23,13 @@ class Recent(Generic[T]):
             self._kept.move_to_end(name)
             return self._kept[name][0]
 
+    def take(self, name: Hashable) -> T | None:
+        """The same, which is not kept any longer: whoever takes it can let it go."""
+        with self._turn:
+            what = self._kept[name][0] if name in self._kept else None
+            self._drop(name)
+            return what
+
     def put(self, name: Hashable, what: T, size: int) -> None:
         """Keep something instead of what was known; nothing that is larger than all the room."""
         with self._turn:

@@ -20,9 +20,11 @@ from gsid_service.alert.decide import acknowledged
 from gsid_service.app import Service
 from gsid_service.assemble.merge import Merged, View, extend, merge
 from gsid_service.config import Alerts, Cycle, Settings
+from gsid_service.cycle import views
 from gsid_service.diagnose.diagnosis import Detector, Diagnosis, Here, Limits
 from gsid_service.diagnose.known import Observation
 from gsid_service.evaluate.splits import SPLITS
+from gsid_service.ingest.wire import parse_snapshot
 from gsid_service.jobs import embedded
 from gsid_service.metrics import Metrics
 from gsid_service.records import (
@@ -331,6 +333,28 @@ def test_the_first_complete_view_is_approved_for_the_time_being(watch: Watch) ->
     assert watch.wanted().stated == ()
     assert watch.alerts() == {}
     assert watch.network().summary["broken_intents"] == {"reachable": 0}
+
+
+def test_what_is_seen_and_approved_is_there_once(watch: Watch) -> None:
+    """A large network has no room for copies; nor is the time there to read it twice."""
+    watch.send()
+    with pytest.MonkeyPatch.context() as patched:
+        read: list[bytes] = []
+
+        def counted(body: bytes) -> Snapshot:
+            read.append(body)
+            return parse_snapshot(body)
+
+        patched.setattr(views, "parse_snapshot", counted)
+        watch.cycle()
+    assert len(read) == 1
+    merged = watch.service.merged("net")[1]
+    for _ in range(2):
+        seen = watch.service.expectations.observe(watch.network(), merged)
+        assert seen.reference is not None
+        assert {id(fact) for fact in seen.reference.facts} == {id(fact) for fact in seen.facts}
+        assert {id(e) for e in seen.reference.entities} == {id(e) for e in seen.entities}
+        watch.service.expectations._baselines.drop("net")
 
 
 def test_a_network_that_is_wrong_from_the_start_raises_no_storm(watch: Watch) -> None:

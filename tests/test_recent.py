@@ -27,3 +27,9 @@ def test_what_is_larger_than_all_the_room_is_not_kept() -> None:
     recent.put("a", "small", 1)
     recent.put("a", "large", 11)
     assert (recent.get("a"), recent.taken) == (None, 0)
+
+
+def test_what_is_taken_is_not_kept() -> None:
+    recent = Recent[str](10)
+    recent.put("a", "A", 4)
+    assert (recent.take("a"), recent.take("a"), recent.taken) == ("A", None, 0)

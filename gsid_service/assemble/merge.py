@@ -59,10 +59,20 @@ class Merged:
     stale: frozenset[FactKey] = frozenset()
     complete: bool = False  # whether every collector has sent a complete view
 
-    def same(self, fact: Fact) -> Fact:
-        """The record that is kept of a fact with these values, or else this one."""
+    def same_facts(self, facts: Iterable[Fact]) -> tuple[Fact, ...]:
+        """The records that are kept of facts with these values, or else these."""
+        return tuple(map(self._same, facts))
+
+    def _same(self, fact: Fact) -> Fact:
         stated = self.source.get(fact.key)
         return stated.fact if stated and stated.fact == fact else fact
+
+    def same_entities(self, entities: tuple[Entity, ...]) -> tuple[Entity, ...]:
+        """Likewise of entities."""
+        if entities == self.entities:
+            return self.entities
+        kept = {entity: entity for entity in self.entities}
+        return tuple(kept.get(entity, entity) for entity in entities)
 
 
 def extend(

@@ -16,6 +16,7 @@ from gsid_service.config import Model
 
 MODEL = Model().place
 JSON = {"Content-Type": "application/json"}
+READY_WITHIN = 300.0  # seconds, where other work has the machine
 
 
 @contextmanager
@@ -34,7 +35,7 @@ def running(
     command = [sys.executable, "-m", "gsid_service", "serve", "--port", str(port)]
     process = subprocess.Popen(command, env=environment)  # noqa: S603 (our own program)
     try:
-        wait_until(lambda: _is_ready(port), 60, "the server is not ready")
+        wait_until(lambda: _is_ready(port), READY_WITHIN, "the server is not ready")
         yield port, process
     finally:
         process.terminate()

@@ -12,9 +12,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from gsid_service.alert.changes import accepted, by_key, expected, followed, is_under_way
-from gsid_service.assemble.merge import Merged, fitting, joined, merge
+from gsid_service.assemble.merge import Merged, View, fitting, joined, merge
 from gsid_service.config import Cycle
-from gsid_service.cycle.views import extended
 from gsid_service.diagnose.known import Observation, Reference
 from gsid_service.recent import Recent
 from gsid_service.records import Change, Entity, Fact, FactKey, Intents
@@ -42,9 +41,14 @@ class Expectations:
     """Of all networks, as they are approved and announced in the store."""
 
     def __init__(
-        self, database: Database, settings: Callable[[], Cycle], clock: Callable[[], datetime]
+        self,
+        database: Database,
+        settings: Callable[[], Cycle],
+        clock: Callable[[], datetime],
+        first_view: Callable[[str, Kept], View],
     ) -> None:
         self.database, self.settings, self.clock = database, settings, clock
+        self._first_view = first_view
         self._baselines = Recent[Baseline](ROOM)
 
     def follow(self, network: Network, newest: int, merged: Merged) -> Expected:
@@ -119,9 +123,14 @@ class Expectations:
         if known and known.approval.number == number:
             return known
         baseline = approvals.baseline(connection, name)
-        if baseline is not None:
-            baseline = baseline._replace(facts=tuple(map(merged.same, baseline.facts)))
-            self._baselines.put(name, baseline, len(baseline.facts))
+        return baseline and self._kept(name, baseline, merged)
+
+    def _kept(self, name: str, baseline: Baseline, merged: Merged) -> Baseline:
+        """Remember a baseline, without another copy of what is still as it was approved."""
+        entities = merged.same_entities(baseline.entities)
+        facts = merged.same_facts(baseline.facts)
+        baseline = baseline._replace(entities=entities, facts=facts)
+        self._baselines.put(name, baseline, len(facts))
         return baseline
 
     def _approved(
@@ -136,13 +145,13 @@ class Expectations:
                 return baseline, wanted
             known = baseline.approval.collectors if baseline else ()
             fresh = snapshots.first_complete(connection, network.name, newest, known)
-        return self._provide(network, baseline, fresh) if fresh else (baseline, wanted)
+        return self._provide(network, merged, baseline, fresh) if fresh else (baseline, wanted)
 
     def _provide(
-        self, network: Network, before: Baseline | None, fresh: Sequence[Kept]
+        self, network: Network, merged: Merged, before: Baseline | None, fresh: Sequence[Kept]
     ) -> tuple[Baseline | None, Intents]:
         """Approve, for the time being, the first complete view of each collector."""
-        state = merge(extended(None, [kept]) for kept in fresh)
+        state = merge(self._first_view(network.name, kept) for kept in fresh)
         facts = {fact.key: fact for fact in state.facts}
         entities, collectors = state.entities, [kept.collector for kept in fresh]
         if before:
@@ -150,7 +159,11 @@ class Expectations:
             entities = joined(before.entities, entities)
             collectors += before.approval.collectors
         known = {entity.id: entity for entity in entities}
-        approved = entities, tuple(fitting(facts.values(), known))
+        approved = (
+            merged.same_entities(entities),
+            merged.same_facts(fitting(facts.values(), known)),
+        )
+        del state, entities, facts, known  # as many again, while the new ones are simulated
         derived = self.derive(network, *approved)
         now, name = self.clock(), network.name
         with self.database.write() as connection:
@@ -167,7 +180,7 @@ class Expectations:
             )
             wanted = wanted._replace(derived=derived)
             approvals.want(connection, name, wanted, now, SERVICE)
-        return baseline, wanted
+        return self._kept(name, baseline, merged), wanted
 
     # Announced changes
 

@@ -29,6 +29,13 @@ class Views:
         chains = snapshots.chains(connection, name)
         return {c: self._view(connection, name, c, chain) for c, chain in chains.items()}
 
+    def first(self, name: str, kept: Kept) -> View:
+        """What a collector said with a complete snapshot, which is read only if it is not known."""
+        known = self._known.get((name, kept.collector))
+        if known and known[0] == Chain(kept.sequence, kept.sequence, 1):
+            return known[1]
+        return extended(None, [kept])
+
     def merged(self, name: str, views: Mapping[str, View], silent: set[str]) -> Merged:
         """The views as one network."""
         known = self._merged.get(name)

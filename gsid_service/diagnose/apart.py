@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from gsid_service.diagnose.diagnosis import Diagnosis, Here, Limits
-from gsid_service.diagnose.known import Observation
+from gsid_service.diagnose.known import Observation, scored_facts
 from gsid_service.diagnose.update import Update, difference, updated
 from gsid_service.recent import Recent
 from gsid_service.records import FactKey
@@ -38,6 +38,13 @@ class Told(NamedTuple):
 
     seen: Observation
     facts: tuple[FactKey, ...]
+
+
+class Said(NamedTuple):
+    """The answer without the names of facts, which who asked knows: they are most of it."""
+
+    found: Diagnosis
+    as_before: bool  # whether the facts are those of the last time
 
 
 class Lost(RuntimeError):
@@ -109,13 +116,12 @@ class Apart:
             answer = self._exchange(difference(told.seen, seen), limits)
         if answer == FORGOTTEN:
             answer = self._exchange(seen, limits)
-        if isinstance(answer, Diagnosis):
-            if told is not None and not answer.values.is_named:
-                answer = replace(answer, values=replace(answer.values, facts=told.facts))
-            if seen.network:
-                told = Told(seen, answer.values.facts)
-                self._told.put(seen.network, told, len(seen.facts))
-        return answer
+        if not isinstance(answer, Said):
+            return answer
+        facts = told.facts if told is not None and answer.as_before else scored_facts(seen)
+        if seen.network:
+            self._told.put(seen.network, Told(seen, facts), len(seen.facts))
+        return named(answer.found, facts)
 
     def _exchange(self, what: Observation | Update, limits: Limits) -> Any:
         try:
@@ -181,25 +187,31 @@ def _answer(ours: Connection, folder: Path, threads: int) -> None:
     ours.send(scorer.name)
     while True:
         try:
-            what, limits = ours.recv()
+            asked = ours.recv()
         except EOFError:
             return
         try:
-            ours.send(_said(diagnose, what, limits))
+            ours.send(_said(diagnose, *asked))
         except Exception as error:  # of this network alone: told to whoever asked
             ours.send(RuntimeError(f"{type(error).__name__}: {error}"))
+        del asked  # a large network must not be there twice when it is told again
 
 
-def _said(diagnose: Here, what: Observation | Update, limits: Limits) -> Diagnosis | str:
-    """The answer; without the names of facts where these are the same as the last time."""
+def _said(diagnose: Here, what: Observation | Update, limits: Limits) -> Said | str:
     if not isinstance(what, Update):
-        return diagnose(what, limits)
-    before = diagnose.known.get(what.rest.network)
-    if before is None:
+        return Said(named(diagnose(what, limits), ()), as_before=False)
+    known = diagnose.known.get(what.rest.network)
+    if known is None:
         return FORGOTTEN
-    found = diagnose(updated(before.simulated.seen, what), limits)
-    same = found.values.facts is before.graph.facts
-    return replace(found, values=replace(found.values, facts=())) if same else found
+    seen, facts = updated(known.simulated.seen, what), known.graph.facts
+    del known  # which the diagnosis lets go when it can
+    found = diagnose(seen, limits)
+    return Said(named(found, ()), as_before=found.values.facts is facts)
+
+
+def named(found: Diagnosis, facts: tuple[FactKey, ...]) -> Diagnosis:
+    """With these as the facts that its rows are about."""
+    return replace(found, values=replace(found.values, facts=facts))
 
 
 def _end_with_parent() -> None:

@@ -85,11 +85,6 @@ class Values:
     def __len__(self) -> int:
         return int((~np.isnan(self.score)).sum())
 
-    @property
-    def is_named(self) -> bool:
-        """Whether the facts are there that the rows are about."""
-        return len(self.facts) == len(self.score)
-
     def __iter__(self) -> Iterator[Judged]:
         rows, columns = np.nonzero(~np.isnan(self.score))
         order = np.argsort(-self.score[rows, columns], kind="stable")
@@ -98,7 +93,8 @@ class Values:
 
     def of(self, slots: Collection[Slot]) -> Iterator[Judged]:
         """Those of some slots, as far as there are any."""
-        row_of = {key: row for row, key in enumerate(self.facts)} if slots else {}
+        keys = {key for key, _ in slots}
+        row_of = {key: row for row, key in enumerate(self.facts) if key in keys} if keys else {}
         for key, parameter in slots:
             row, column = row_of.get(key), COLUMN_OF.get(parameter)
             if row is not None and column is not None and not np.isnan(self.score[row, column]):
@@ -154,7 +150,10 @@ def follow(
     limits: Limits = USUAL,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Diagnosis, Known]:
-    """The diagnosis of a network of which a state may be known already, and what is known now."""
+    """The diagnosis of a network of which a state may be known already, and what is known now.
+
+    The last state is let go as soon as it is of no more use: it may be as large as this one.
+    """
     watch, until = Stopwatch(), clock() + limits.seconds
 
     def in_time() -> bool:
@@ -162,8 +161,11 @@ def follow(
 
     with watch.stage("simulate"):
         simulated = simulate(seen, last)
+    if simulated.changed is None:
+        last = None
     with watch.stage("assemble"):
         known = know(simulated, last)
+    del last
     with watch.stage("score"):
         scores = _Scores(known, detector(known.graph))
     scores.raise_all(seen.contradicted)
@@ -302,7 +304,7 @@ class Here:
         self.known = Recent[Known](room)
 
     def __call__(self, seen: Observation, limits: Limits) -> Diagnosis:
-        found, known = follow(seen, self.known.get(seen.network), self.detector, limits)
+        found, known = follow(seen, self.known.take(seen.network), self.detector, limits)
         if seen.network:
             self.known.put(seen.network, known, known.size)
         return found

@@ -83,9 +83,7 @@ class Known:
 def simulate(seen: Observation, last: Known | None) -> Simulated:
     """From the last state where only values differ, from scratch otherwise."""
     before = last.simulated if last else None
-    facts = tuple(fact for fact in seen.facts if fact.predicate != schema.FWD.name)
-    there = {entity.id for entity in seen.entities}
-    stated = tuple(intent for intent in seen.wanted.stated if there.issuperset(intent.args))
+    facts, stated = _nodes(seen)
     approved = _approved(seen, before)
     changed = _changed(before, seen, facts) if before else None
     if before is None or changed is None:
@@ -95,6 +93,21 @@ def simulate(seen: Observation, last: Known | None) -> Simulated:
         if (stated, seen.wanted.derived) != (before.stated, before.seen.wanted.derived):
             bench = bench.about_others(stated, seen.wanted.derived)
     return Simulated(seen, facts, stated, changed, bench, approved)
+
+
+def scored_facts(seen: Observation) -> tuple[FactKey, ...]:
+    """The facts that the rows of a graph are about."""
+    facts, stated = _nodes(seen)
+    return tuple(fact.key for fact in (*facts, *stated))
+
+
+def _nodes(seen: Observation) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+    """The facts of routing, and the stated intents about what is there."""
+    facts = tuple(fact for fact in seen.facts if fact.predicate != schema.FWD.name)
+    if not seen.wanted.stated:
+        return facts, ()
+    there = {entity.id for entity in seen.entities}
+    return facts, tuple(intent for intent in seen.wanted.stated if there.issuperset(intent.args))
 
 
 def _approved(seen: Observation, before: Simulated | None) -> Forwarding | None:

@@ -6,7 +6,7 @@ ones, and an edge is no more than a fact and the entity that it names.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -16,12 +16,13 @@ import torch
 from torch import Tensor
 
 from gsid_service.assemble.scale import Numbers, Scaled, scale
-from gsid_service.records import EVIDENCE, OUTCOMES, Graph, IntArray, Revert
+from gsid_service.records import EVIDENCE, OUTCOMES, FloatArray, Graph, IntArray, Revert
 from gsid_service.schema import SCHEMA, Group, Schema
 
 OUTCOMES_AT = [EVIDENCE.index(f"observed {outcome}") for outcome in OUTCOMES]
 AT_ONCE = 1 << 15  # facts that are counted together, which bounds the memory
 BLOCK = 1024  # rows that are worked on together: what is made of them stays in a core's cache
+PART = 1 << 15  # edges of a large network that are worked on before the next ones
 
 
 class Block(NamedTuple):
@@ -32,6 +33,14 @@ class Block(NamedTuple):
     rows: list[slice]  # the facts in each of these roles
     sizes: list[int]  # how many these are
     seat: Tensor
+
+
+class Part(NamedTuple):
+    """Edges of one role: all that lead to some of its seats, so that these hear from no others."""
+
+    role: slice  # this one alone
+    facts: Tensor  # [edges], those that the edges lead from
+    edges: "Edges"  # in which these facts count from 0
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,29 @@ class Edges:
         """All edges once, cut wherever a block is full."""
         starts = range(0, len(self.seat), BLOCK)
         return tuple(self._block(start, min(start + BLOCK, len(self.seat))) for start in starts)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a table of all edges is so much memory that they are better taken by parts."""
+        return len(self.seat) > PART
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """All edges once, cut between seats; one with very many edges is a part of its own."""
+        return tuple(part for role in range(len(self.facts)) for part in self._parts(role))
+
+    def _parts(self, role: int) -> Iterator[Part]:
+        first, before = sum(self.facts[:role]), sum(self.entities[:role])
+        seats, facts = self.seat[first : first + self.facts[role]].sort(stable=True)
+        ends = np.append(0, np.cumsum(np.bincount(seats.numpy() - before)))  # of each seat's edges
+        low = 0
+        while low < self.entities[role]:
+            high = max(low + 1, int(np.searchsorted(ends, ends[low] + PART, side="right")) - 1)
+            at, size = slice(int(ends[low]), int(ends[high])), int(ends[high] - ends[low])
+            sitting = self.sitting[before + low : before + high]
+            edges = Edges((size,), (high - low,), seats[at] - (before + low), sitting)
+            yield Part(slice(role, role + 1), facts[at], edges)
+            low = high
 
     def _block(self, start: int, stop: int) -> Block:
         roles, rows, first = [], [], 0
@@ -110,54 +142,77 @@ class Vocabulary:
 
     def rows(self, graph: Graph) -> IntArray:
         """[N, C]: for each node and column the row of the table, 0 where it does not apply."""
-        values = graph.features[:, self.columns].astype(np.int64)
-        return np.where(values < 0, 0, values + self.offsets)
+        rows = graph.features[:, self.columns].astype(np.int64)
+        there = rows >= 0
+        rows += self.offsets
+        rows *= there
+        return rows
 
 
 def collate(graphs: Sequence[Graph], vocabulary: Vocabulary, schema: Schema = SCHEMA) -> Batch:
     """The union of the graphs."""
     entities = np.array([len(graph.entities) for graph in graphs])
     first_entity = np.cumsum(entities) - entities
-    rows = [vocabulary.rows(graph) for graph in graphs]
     roles = max(len(kind.roles) for kind in schema.facts)
     named = [_arguments(g, o, roles) for g, o in zip(graphs, first_entity, strict=True)]
     args = np.concatenate(named)
     order = np.argsort(-(args >= 0).sum(axis=1), kind="stable")
-    facts = np.concatenate([r[len(g.entities) :] for r, g in zip(rows, graphs, strict=True)])
-    heads = np.concatenate([r[: len(g.entities)] for r, g in zip(rows, graphs, strict=True)])
-    scaled = Scaled(*map(np.concatenate, zip(*(scale(g, schema) for g in graphs), strict=True)))
-    said = np.concatenate([_counts(graph, schema) for graph in graphs])[order]
-    read = np.flatnonzero(scaled.applies[order].any(axis=1))
+    scaled = {
+        name: torch.from_numpy(np.concatenate(tables)[order].astype(np.float32))
+        for name, tables in zip(
+            Scaled._fields, zip(*(scale(g, schema) for g in graphs), strict=True), strict=True
+        )
+    }
+    read = np.flatnonzero(scaled["applies"].numpy().any(axis=1))
+    heads = entities.sum()
     return Batch(
-        categories=torch.from_numpy(np.concatenate((heads, facts[order]))),
-        **{
-            name: torch.from_numpy(array[order].astype(np.float32))
-            for name, array in scaled._asdict().items()
-        },
-        evidence=torch.from_numpy(said),
+        categories=torch.from_numpy(_categories(graphs, vocabulary, order)),
+        **scaled,
+        evidence=torch.from_numpy(_counts(graphs, order, schema)),
         edges=_edges(args[order]),
         read=torch.from_numpy(read),
         read_edges=_edges(args[order[read]]),
-        kept=torch.from_numpy(np.append(np.arange(len(heads)), len(heads) + read)),
+        kept=torch.from_numpy(np.append(np.arange(heads), heads + read)),
         order=order,
     )
 
 
-def _counts(graph: Graph, schema: Schema) -> Numbers:
+def _categories(graphs: Sequence[Graph], vocabulary: Vocabulary, order: IntArray) -> IntArray:
+    """[N, C]: the rows of all entities, then those of all facts in their order."""
+    found = [vocabulary.rows(graph) for graph in graphs]
+    parts = [np.split(rows, [len(g.entities)]) for rows, g in zip(found, graphs, strict=True)]
+    heads, facts = zip(*parts, strict=True)
+    return np.concatenate((*heads, np.concatenate(facts)[order]))
+
+
+def _counts(graphs: Sequence[Graph], order: IntArray, schema: Schema) -> Numbers:
     """[F, 2C]: what is known of a fact beside its values, of all intents, and of the reference:
     the logarithm of each count, and whether it is above 0."""
-    facts = len(graph.facts)
-    is_intent = [schema.fact[key.predicate].group is Group.INTENT for key in graph.facts]
-    fare = graph.evidence[is_intent][:, OUTCOMES_AT].sum(axis=0)
-    common = np.append(fare, graph.exact)
-    tried = graph.reverts.reshape(facts, math.prod(graph.reverts.shape[1:]))
-    found = np.empty((facts, 2 * counts(schema)), dtype=np.float32)
-    for low in range(0, facts, AT_ONCE):
-        rows = slice(low, low + AT_ONCE)
-        here = np.broadcast_to(common, (len(tried[rows]), len(common)))
-        counted = np.hstack((graph.evidence[rows], tried[rows], here))
-        found[rows] = np.hstack((np.log1p(counted), counted > 0))
+    found = np.empty((len(order), 2 * counts(schema)), dtype=np.float32)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    for graph in graphs:
+        here, place = np.split(place, [len(graph.facts)])
+        common = _common(graph, schema)
+        for low in range(0, len(here), AT_ONCE):
+            rows = slice(low, low + AT_ONCE)
+            counted = _counted(graph, rows, common)
+            found[here[rows]] = np.hstack((np.log1p(counted), counted > 0))
     return found
+
+
+def _common(graph: Graph, schema: Schema) -> FloatArray:
+    """The counts that all facts of a graph share."""
+    is_intent = [schema.fact[key.predicate].group is Group.INTENT for key in graph.facts]
+    return np.append(graph.evidence[is_intent][:, OUTCOMES_AT].sum(axis=0), graph.exact)
+
+
+def _counted(graph: Graph, rows: slice, common: FloatArray) -> FloatArray:
+    """[rows, C]: the counts of some facts."""
+    tried = graph.reverts[rows].reshape(-1, math.prod(graph.reverts.shape[1:]))
+    return np.hstack(
+        (graph.evidence[rows], tried, np.broadcast_to(common, (len(tried), len(common))))
+    )
 
 
 def counts(schema: Schema) -> int:

@@ -49,20 +49,24 @@ class Layer(nn.Module):
 
     def kept(self, h: Tensor, batch: Batch) -> Tensor:
         """The same, for no other nodes than entities and the facts that are read out."""
-        return self._finish(h[batch.kept], self.attention.kept(h, batch))
+        return self._finish(h, self.attention.kept(h, batch), batch.kept)
 
     def read(self, h: Tensor, batch: Batch) -> Tensor:
         """The same, for no other nodes than the facts that are read out."""
-        return self._finish(h[batch.entities + batch.read], self.attention.read(h, batch))
+        return self._finish(h, self.attention.read(h, batch), batch.entities + batch.read)
 
-    def _finish(self, h: Tensor, heard: Tensor) -> Tensor:
-        if len(h) <= BLOCK:
-            return self._block(h, heard)
-        parts = zip(h.split(BLOCK), heard.split(BLOCK), strict=True)
-        if torch.is_grad_enabled():
+    def _finish(self, h: Tensor, heard: Tensor, at: Tensor | None = None) -> Tensor:
+        """Of all nodes, or of those that are `at` these places, what was heard taken in."""
+        if torch.is_grad_enabled() or len(heard) <= BLOCK:
+            mine = h if at is None else h[at]
+            if len(mine) <= BLOCK:
+                return self._block(mine, heard)
+            parts = zip(mine.split(BLOCK), heard.split(BLOCK), strict=True)
             return torch.cat([self._block(*part) for part in parts])
-        for mine, theirs in parts:  # in place: on a large network each copy is a lot of memory
-            theirs.copy_(self._block(mine, theirs))
+        # In place: on a large network each copy is a lot of memory.
+        for low, theirs in zip(range(0, len(heard), BLOCK), heard.split(BLOCK), strict=True):
+            rows = slice(low, low + BLOCK)
+            theirs.copy_(self._block(h[rows] if at is None else h[at[rows]], theirs))
         return heard
 
     def _block(self, h: Tensor, heard: Tensor) -> Tensor:
@@ -91,7 +95,8 @@ class GSID(nn.Module):
         for _ in range(self.shape.decoder_steps - 2):
             h = self.decoder(h, batch).add_(h)
         if self.shape.decoder_steps > 1:  # the last step asks for no more than these
-            h = h.index_add(0, batch.kept, self.decoder.kept(h, batch))
+            add = h.index_add if torch.is_grad_enabled() else h.index_add_
+            h = add(0, batch.kept, self.decoder.kept(h, batch))
         facts = h[batch.entities + batch.read] + self.decoder.read(h, batch)
         logits = facts.new_zeros(len(batch.value), len(self.readout))
         applies = batch.applies[batch.read]

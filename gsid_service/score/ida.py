@@ -31,6 +31,8 @@ class IDA(nn.Module):
         self.register_buffer("head", head, persistent=False)
 
     def forward(self, h: Tensor, batch: Batch) -> Tensor:
+        if in_parts(batch):
+            return self._in_parts(h, batch, batch.edges)
         down, up = self.transform.chunk(2, dim=2)
         facts, seated = h[batch.entities :], h.index_select(0, batch.edges.sitting)
         to_entities = self._to_entities(facts, seated, up, batch)
@@ -38,6 +40,8 @@ class IDA(nn.Module):
 
     def kept(self, h: Tensor, batch: Batch) -> Tensor:
         """Of the same, what entities and the facts with a parameter get."""
+        if in_parts(batch):
+            return self._in_parts(h, batch, batch.read_edges, batch.read)
         down, up = self.transform.chunk(2, dim=2)
         facts, seated = h[batch.entities :], h.index_select(0, batch.edges.sitting)
         to_entities = self._to_entities(facts, seated, up, batch)
@@ -45,6 +49,9 @@ class IDA(nn.Module):
 
     def read(self, h: Tensor, batch: Batch) -> Tensor:
         """Of the same, only what the facts with a parameter get."""
+        if in_parts(batch):
+            out = h.new_zeros(len(batch.read), h.shape[1])
+            return self._add_to_facts(out, h, batch, batch.read_edges, batch.read)
         down, _ = self.transform.chunk(2, dim=2)
         return self._to_read(h, down, batch)
 
@@ -61,3 +68,41 @@ class IDA(nn.Module):
         a, edges = self.up[:, None] * self.head, batch.edges
         to_seats = Up.apply(facts, seated, up, a, edges, torch.is_grad_enabled())
         return facts.new_zeros(batch.entities, len(up[0])).index_add(0, edges.sitting, to_seats)
+
+    def _in_parts(
+        self, h: Tensor, batch: Batch, edges: Edges, read: Tensor | None = None
+    ) -> Tensor:
+        """What entities and all facts get, or those that are read; by these edges of theirs.
+
+        Beside h and what is returned, no table is as large as the network.
+        """
+        facts = len(batch.value) if read is None else len(read)
+        out = h.new_zeros(batch.entities + facts, h.shape[1])
+        self._add_to_entities(out, h, batch)
+        self._add_to_facts(out[batch.entities :], h, batch, edges, read)
+        return out
+
+    def _add_to_entities(self, out: Tensor, h: Tensor, batch: Batch) -> None:
+        up, a = self.transform.chunk(2, dim=2)[1], self.up[:, None] * self.head
+        for role, rows, edges in batch.edges.parts:
+            facts = h.index_select(0, rows + batch.entities)
+            seated = h.index_select(0, edges.sitting)
+            out.index_add_(
+                0, edges.sitting, Up.apply(facts, seated, up[role], a[role], edges, False)
+            )
+
+    def _add_to_facts(
+        self, out: Tensor, h: Tensor, batch: Batch, edges: Edges, read: Tensor | None
+    ) -> Tensor:
+        down, a = self.transform.chunk(2, dim=2)[0], self.down[:, None] * self.head
+        for role, rows, part in edges.parts:
+            named = rows if read is None else read.index_select(0, rows)
+            facts = h.index_select(0, named + batch.entities)
+            seated = h.index_select(0, part.sitting)
+            out.index_add_(0, rows, Down.apply(facts, seated, down[role], a[role], part, False))
+        return out
+
+
+def in_parts(batch: Batch) -> bool:
+    """Whether to save memory; parts keep nothing for a gradient."""
+    return batch.edges.is_large and not torch.is_grad_enabled()

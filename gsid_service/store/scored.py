@@ -65,7 +65,8 @@ class Scored:
 
     def at(self, cells: BoolArray) -> Iterator[Score]:
         """The scores in some cells [F, P]."""
-        for row, column in np.argwhere(cells).tolist():
+        rows, columns = np.nonzero(cells)
+        for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
             yield self._score(row, column)
 
     def highest(self, at_most: int) -> list[Score]:

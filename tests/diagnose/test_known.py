@@ -1,6 +1,7 @@
 """A network that is followed from state to state is known as if each were the first."""
 
 import random
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -162,3 +163,22 @@ def test_without_room_nothing_is_remembered_and_the_answer_is_the_same() -> None
         assert content(small(seen, NO_HURRY)) == content(large(seen, NO_HURRY))
     assert small.known.get("net") is None
     assert large.known.taken > 0
+
+
+@pytest.mark.parametrize("change", [values, gone])
+def test_the_last_state_is_gone_when_the_next_is_scored(change: Change) -> None:
+    """Each may be as large as memory allows for one."""
+    left: list[weakref.ref[Known]] = []
+
+    def looking(graph: Graph) -> Scores:
+        assert not [last for last in left if last()]
+        return detector(graph)
+
+    here, seen, rng = Here(looking, "test"), observation(0), random.Random("gone")
+    for _ in range(3):
+        here(seen, NO_HURRY)
+        last = here.known.get("net")
+        assert last is not None
+        left.append(weakref.ref(last))
+        del last
+        seen = change(seen, rng)

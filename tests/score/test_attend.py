@@ -56,3 +56,25 @@ def test_large_scores_do_not_overflow(inputs: tuple[Tensor, ...], edges: Edges) 
     facts, seated, transform, a = inputs
     assert Up.apply(facts, seated, transform, 1e6 * a, edges, False).isfinite().all()
     assert Down.apply(facts, seated, transform, 1e6 * a, edges, False).isfinite().all()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_parts_have_every_edge_once_and_all_of_a_seat(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "PART", size)
+    edges = batch._edges(np.array(NAMED))
+    found, seats = [], []
+    for role, facts, part in edges.parts:
+        assert len(facts) == part.facts[0] == len(part.seat)
+        assert len(facts) <= size or part.entities == (1,)
+        named = part.sitting[part.seat].tolist()
+        found += [(f, role.start, e) for f, e in zip(facts.tolist(), named, strict=True)]
+        seats += [(role.start, entity) for entity in part.sitting.tolist()]
+    assert sorted(found) == sorted(
+        (fact, role, entity)
+        for fact, args in enumerate(NAMED)
+        for role, entity in enumerate(args)
+        if entity >= 0
+    )
+    assert len(seats) == len(set(seats)) == SEATS

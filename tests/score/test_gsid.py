@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from gsid_service.assemble.graph import assemble
 from gsid_service.evaluate.splits import SPLITS
 from gsid_service.records import Entity, Fact, FloatArray, Graph
+from gsid_service.score import batch as batches
+from gsid_service.score import gsid
 from gsid_service.score.batch import Vocabulary, collate
 from gsid_service.score.calibration import Calibration
 from gsid_service.score.gsid import ATTENTIONS, ENCODERS, GSID, Shape
@@ -149,3 +151,15 @@ def test_what_the_last_steps_leave_out_is_never_asked_for() -> None:
             h = h + model.decoder(h, batch)
         read = torch.cat([readout(h[batch.entities :]) for readout in model.readout], dim=1)
         assert torch.allclose(model(batch), read * batch.applies, atol=1e-4)
+
+
+@pytest.mark.parametrize("part", [1, 7, 100])
+def test_a_large_network_is_scored_alike_by_parts(
+    part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    model = GSID(Shape(width=32, heads=4)).eval()
+    whole = logits(model, [graph(CASE)])[0]
+    monkeypatch.setattr(batches, "PART", part)
+    monkeypatch.setattr(gsid, "BLOCK", 16)
+    assert np.allclose(logits(model, [graph(CASE)])[0], whole, atol=1e-5, equal_nan=True)
