@@ -35,6 +35,7 @@ Id = Annotated[Text, Query(max_length=2000)]
 def show(request: Request, who: Viewer, network: Name, around: Id | None = None) -> HTMLResponse:
     console = console_of(request)
     found = networks.get_network(request, who, network)
+    _must_be_in(console.service, network, around)
     drawing = console.maps.of(network, around)
     with console.service.database.read() as connection:
         highest = scores.page(connection, network, 0.0, None, None, HIGHEST)
@@ -70,6 +71,7 @@ def _key(row: dict[str, Any]) -> FactKey:
 def get_map(request: Request, who: Viewer, network: Name, around: Id | None = None) -> JSONResponse:
     """What the browser draws."""
     _must_be_known(request, who, network)
+    _must_be_in(console_of(request).service, network, around)
     maps = console_of(request).maps
     return JSONResponse(maps.of(network, around).document() | maps.marks(network))
 
@@ -84,6 +86,11 @@ def get_marks(request: Request, who: Viewer, network: Name) -> JSONResponse:
 def _must_be_known(request: Request, who: Token, network: str) -> None:
     with console_of(request).service.database.read() as connection:
         known(connection, network, who)
+
+
+def _must_be_in(service: Service, network: str, entity: str | None) -> None:
+    if entity is not None and all(e.id != entity for e in service.merged(network)[1].entities):
+        raise Problem(404, f"around: {entity!r} is not in {network}")
 
 
 @router.get("/entity")
