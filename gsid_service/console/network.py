@@ -25,7 +25,7 @@ from gsid_service.store import scores
 from gsid_service.store.tokens import Token
 
 router = APIRouter(prefix="/networks/{network}", route_class=PageRoute)
-HIGHEST = 10  # scores in the table
+HIGHEST, LEAST = 10, 0.01  # scores in the table, and which are worth a line
 FACTS_SHOWN = 200  # of one entity
 LINES_SHOWN = 50  # of a value's history
 Id = Annotated[Text, Query(max_length=2000)]
@@ -38,7 +38,7 @@ def show(request: Request, who: Viewer, network: Name, around: Id | None = None)
     _must_be_in(console.service, network, around)
     drawing = console.maps.of(network, around)
     with console.service.database.read() as connection:
-        highest = scores.page(connection, network, 0.0, None, None, HIGHEST)
+        highest = scores.page(connection, network, LEAST, None, None, HIGHEST)
         baseline = approved.history(connection, network, 2**62, 1)
     return page(
         request,
@@ -49,6 +49,7 @@ def show(request: Request, who: Viewer, network: Name, around: Id | None = None)
         around=around,
         clustered=drawing.routers > cluster.AT_MOST,
         collectors=_collectors(request, who, network),
+        least=LEAST,
         scores=[row | {"fact": _key(row)} for row in highest],
         alerts=open_alerts(request, who, network),
         approval=baseline[0] if baseline else None,
