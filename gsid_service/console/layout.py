@@ -2,7 +2,8 @@
 
 Routers stand where they are on Earth, if collectors say so, and otherwise so that distances on the
 map follow the number of hops. External peerings hang on their gateway, destination networks line up
-at both edges. Entities that come later find a place beside those that are there, which stay.
+at both edges. Entities that come later find a place beside those that are there, which stay; only
+the destinations line up anew where there are others.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,11 +22,11 @@ WIDTH, HEIGHT = 1200.0, 720.0
 EDGE = 200.0  # to the left and to the right, for the destination networks
 MARGIN = 60.0
 APART = 56.0  # routers are no closer than this, where there is room
-SHARE = 0.4  # of a router's part of the map, where there is not
+SHARE = 0.55  # of a router's part of the map, where there is not
 PEERING = 34.0  # from a gateway to its peerings
 STEPS = 80
 TURNS = 2 * np.pi * np.arange(16) / 16  # the ways in which a peering may hang on its gateway
-DOWN = np.pi / 2  # where the name of a router stands
+NAME = (0.3 * np.pi, 0.5 * np.pi, 0.7 * np.pi)  # below, where the name of a router stands
 
 
 class Point(NamedTuple):
@@ -34,6 +35,7 @@ class Point(NamedTuple):
 
 
 Places = Mapping[str, Point]
+MIDDLE = Point(WIDTH / 2, HEIGHT / 2)
 
 
 def layout(
@@ -42,12 +44,15 @@ def layout(
     """A place for every entity; those in `fixed` keep theirs."""
     routers = [e for e in entities if e.kind in {kind.name for kind in ROUTERS}]
     links = sorted(f.args for f in facts if f.predicate == CONNECTED.name)
-    places = _routers(routers, links, fixed or {})
+    fixed = fixed or {}
+    places = _routers(routers, links, fixed)
     gateway = {f.args[1]: f.args[0] for f in facts if f.predicate == EBGP.name}
     peerings = [e.id for e in entities if e.kind == EXTERNAL_AS.name]
-    places |= _peerings(peerings, gateway, links, places)
+    places |= _peerings(peerings, gateway, links, places, fixed)
     routes = sorted(f.args for f in facts if f.predicate == BGP_ROUTE.name)
     networks = [e.id for e in entities if e.kind == NETWORK.name]
+    if fixed.keys() >= set(networks):
+        return places | {name: fixed[name] for name in networks}
     return places | _networks(networks, routes, places)
 
 
@@ -175,23 +180,31 @@ def _peerings(
     gateway: Mapping[str, str],
     links: Iterable[tuple[str, ...]],
     places: Places,
+    fixed: Places,
 ) -> dict[str, Point]:
     """Each on a circle about its gateway, where it is furthest from links and other peerings."""
     busy: dict[str, list[float]] = {}
     for a, b in links:
         for one, other in ((a, b), (b, a)):
             if one in places and other in places:
-                busy.setdefault(one, [DOWN]).append(_way(places[one], places[other]))
-    found: dict[str, Point] = {}
-    for name in sorted(names):
-        at = gateway.get(name, "")
-        turns = busy.setdefault(at, [DOWN])
+                busy.setdefault(one, list(NAME)).append(_way(places[one], places[other]))
+    at = {name: places.get(gateway.get(name, ""), MIDDLE) for name in names}
+    found = {n: fixed[n] for n in at if n in fixed and _hangs(fixed[n], at[n])}
+    for name, place in found.items():
+        busy.setdefault(gateway.get(name, ""), list(NAME)).append(_way(at[name], place))
+    for name in sorted(at.keys() - found.keys()):
+        turns = busy.setdefault(gateway.get(name, ""), list(NAME))
         apart = np.abs((TURNS[:, None] - np.array(turns) + np.pi) % (2 * np.pi) - np.pi)
         best = float(TURNS[int(apart.min(axis=1).round(6).argmax())])
         turns.append(best)
-        x, y = places.get(at, Point(WIDTH / 2, HEIGHT / 2))
+        x, y = at[name]
         found[name] = Point(x + PEERING * float(np.cos(best)), y + PEERING * float(np.sin(best)))
     return found
+
+
+def _hangs(peering: Point, gateway: Point) -> bool:
+    """Whether it is still that gateway."""
+    return bool(np.hypot(peering.x - gateway.x, peering.y - gateway.y) < PEERING + 1)
 
 
 def _way(start: Point, end: Point) -> float:
@@ -207,8 +220,7 @@ def _networks(
         if peering in places and network in announced:
             announced[network].append(places[peering])
     middle = {
-        name: np.mean(points or [Point(WIDTH / 2, HEIGHT / 2)], axis=0).tolist()
-        for name, points in announced.items()
+        name: np.mean(points or [MIDDLE], axis=0).tolist() for name, points in announced.items()
     }
     by_side = sorted(names, key=lambda name: (middle[name][0], name))
     half = len(by_side) // 2

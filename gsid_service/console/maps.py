@@ -5,7 +5,7 @@ from typing import Any
 
 from gsid_service.app import Service
 from gsid_service.console.drawing import Drawing, draw
-from gsid_service.console.layout import Places, layout
+from gsid_service.console.layout import Places
 from gsid_service.records import Entity, FactKey
 from gsid_service.store import approvals, scores
 
@@ -41,7 +41,7 @@ class Maps:
         if (found := self._approved.get((name, approval))) is None:
             with self.service.database.read() as connection:
                 baseline = approvals.baseline(connection, name)
-            found = layout(baseline.entities, baseline.facts) if baseline else {}
+            found = draw(baseline.entities, baseline.facts, {}).places if baseline else {}
             _remember(self._approved, (name, approval), found)
         return found
 

@@ -25,7 +25,7 @@ from gsid_service.store import scores
 from gsid_service.store.tokens import Token
 
 router = APIRouter(prefix="/networks/{network}", route_class=PageRoute)
-HIGHEST = 10  # scores in the table
+HIGHEST, LEAST = 10, 0.01  # scores in the table, and which are worth a line
 FACTS_SHOWN = 200  # of one entity
 LINES_SHOWN = 50  # of a value's history
 Id = Annotated[Text, Query(max_length=2000)]
@@ -35,9 +35,10 @@ Id = Annotated[Text, Query(max_length=2000)]
 def show(request: Request, who: Viewer, network: Name, around: Id | None = None) -> HTMLResponse:
     console = console_of(request)
     found = networks.get_network(request, who, network)
+    _must_be_in(console.service, network, around)
     drawing = console.maps.of(network, around)
     with console.service.database.read() as connection:
-        highest = scores.page(connection, network, 0.0, None, None, HIGHEST)
+        highest = scores.page(connection, network, LEAST, None, None, HIGHEST)
         baseline = approved.history(connection, network, 2**62, 1)
     return page(
         request,
@@ -48,6 +49,7 @@ def show(request: Request, who: Viewer, network: Name, around: Id | None = None)
         around=around,
         clustered=drawing.routers > cluster.AT_MOST,
         collectors=_collectors(request, who, network),
+        least=LEAST,
         scores=[row | {"fact": _key(row)} for row in highest],
         alerts=open_alerts(request, who, network),
         approval=baseline[0] if baseline else None,
@@ -70,6 +72,7 @@ def _key(row: dict[str, Any]) -> FactKey:
 def get_map(request: Request, who: Viewer, network: Name, around: Id | None = None) -> JSONResponse:
     """What the browser draws."""
     _must_be_known(request, who, network)
+    _must_be_in(console_of(request).service, network, around)
     maps = console_of(request).maps
     return JSONResponse(maps.of(network, around).document() | maps.marks(network))
 
@@ -84,6 +87,11 @@ def get_marks(request: Request, who: Viewer, network: Name) -> JSONResponse:
 def _must_be_known(request: Request, who: Token, network: str) -> None:
     with console_of(request).service.database.read() as connection:
         known(connection, network, who)
+
+
+def _must_be_in(service: Service, network: str, entity: str | None) -> None:
+    if entity is not None and all(e.id != entity for e in service.merged(network)[1].entities):
+        raise Problem(404, f"around: {entity!r} is not in {network}")
 
 
 @router.get("/entity")

@@ -35,7 +35,6 @@ DONE = {  # what a page says after an action, by the word in its address
     "silenced": "Silenced.",
     "approved": "Approved. What was approved is the expected state from now on.",
     "sent": "The receiver took the test message.",
-    "refused": "The receiver did not take the test message; its answer is in the log.",
     "enabled": "The receiver is used again.",
     "replayed": "The message is on its way again.",
     "ended": "The silence is over.",
@@ -146,8 +145,8 @@ def ago(time: datetime, now: datetime) -> str:
     seconds = max((now - time).total_seconds(), 0)
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= size:
-            return f"{seconds / size:.0f} {unit} ago"
-    return f"{seconds:.0f} s ago"
+            return f"{seconds // size:.0f} {unit} ago"
+    return f"{seconds // 1:.0f} s ago"
 
 
 def fact_name(fact: FactRef | FactKey) -> str:

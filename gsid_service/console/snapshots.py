@@ -1,6 +1,6 @@
 """Snapshots: when each came, what changed between any two, and the scores as they were then."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -16,6 +16,7 @@ from gsid_service.store import scores, snapshots
 router = APIRouter(prefix="/networks/{network}/snapshots", route_class=PageRoute)
 SHOWN = 50
 LEAST = 0.1  # a score that is worth a line
+END = datetime(9000, 1, 1, tzinfo=UTC)  # after all that is known
 SnapshotId = Annotated[str | None, Query(max_length=20)]
 
 
@@ -57,7 +58,7 @@ def _scores_then(service: Service, network: str, number: int) -> list[dict[str, 
     facts = {fact.key.digest: fact.key for fact in service.state_at(network, number).facts}
     with service.database.read() as connection:
         until = snapshots.next_received(connection, network, number)
-        found = scores.at(connection, network, until or _end(service), LEAST)
+        found = scores.at(connection, network, until or END, LEAST)
     shown = [row for row in found if row.fact in facts][:SHOWN]
     return [
         {
@@ -68,7 +69,3 @@ def _scores_then(service: Service, network: str, number: int) -> list[dict[str, 
         }
         for row in shown
     ]
-
-
-def _end(service: Service) -> datetime:
-    return service.clock().replace(year=9000)

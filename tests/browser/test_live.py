@@ -71,6 +71,21 @@ def test_an_alert_appears_in_the_overview_and_goes(page: Page, net: Small) -> No
     assert page.evaluate("window.loadedOnce")
 
 
+def test_a_snapshot_joins_the_timeline_unless_somebody_chooses(page: Page, net: Small) -> None:
+    second = net.see(WRONG)
+    page.goto(f"{net.path}/snapshots")
+    is_live(page)
+    third = net.see(RIGHT)
+    expect(page.get_by_role("heading", name=f"From {second} to {third}")).to_be_visible()
+    page.get_by_label(f"from {third}").check()
+    page.get_by_role("button", name="Compare").focus()
+    fourth = net.see(WRONG)
+    expect(page.get_by_role("heading", name=f"From {third} to {fourth}")).to_be_visible()
+    expect(page.get_by_label(f"from {third}")).to_be_checked()
+    expect(page.get_by_label(f"to {fourth}")).to_have_count(0)
+    assert page.evaluate("window.loadedOnce")
+
+
 def test_an_alert_colours_the_map_and_fills_the_table(page: Page, net: Small) -> None:
     page.goto(net.path)
     is_live(page)

@@ -1,9 +1,9 @@
 """The map: choose by mouse and keyboard, find, zoom, layers; 300 routers, and 500."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.chromium import Watch
 from tests.browser.networks import PREFERRED, PREFIX, RIGHT, WRONG, Small, push, wide
@@ -176,11 +176,13 @@ def test_long_and_second_names_on_the_map(page: Page, server: Server) -> None:
     seen = small("long-names")
     seen["entities"][0]["label"] = "Rotterdam"
     seen["entities"][1]["label"] = "R2-" + "far-away-" * 20
+    seen["entities"][2]["label"] = "r3"
     push(server, seen)
     draw(page, "/networks/long-names")
     names = page.locator(".canvas .thing.router .name").all_text_contents()
     assert f"{seen['entities'][0]['id']} Rotterdam" in names, "sentences speak of its id"
     assert max(map(len, names)) == 24
+    assert "r3" in names, "the same name is not said twice"
 
 
 def test_five_hundred_routers_are_clustered_and_found(page: Page, too_many: str) -> None:
@@ -188,7 +190,7 @@ def test_five_hundred_routers_are_clustered_and_found(page: Page, too_many: str)
     expect(page.get_by_text("500 routers are too many for one map")).to_be_visible()
     drawn = page.locator(".canvas .thing.router, .canvas .thing.route_reflector")
     assert drawn.count() <= 300
-    clusters = page.locator(".canvas .cluster .name")
+    clusters = page.locator(".canvas .cluster:is(.router, .route_reflector) .name")
     joined = sum(int(text.rpartition("+")[2]) for text in clusters.all_text_contents())
     assert drawn.count() + joined == 500
     shown = set(drawn.evaluate_all("all => all.map((one) => one.dataset.id)"))
@@ -197,11 +199,39 @@ def test_five_hundred_routers_are_clustered_and_found(page: Page, too_many: str)
     page.get_by_label("Find").fill(name)
     page.get_by_label("Find").press("Enter")
     expect(panel(page).get_by_role("heading", name=name, exact=True)).to_be_visible()
+    expect(page.locator(".canvas .cluster.chosen")).to_have_count(1)
     panel(page).get_by_role("link", name="on the map").click()
     page.wait_for_selector("body[data-map-drawn]")
-    expect(page.locator(f'.thing[data-id="{name}"]')).to_be_visible()
+    expect(page.locator(f'.thing.chosen[data-id="{name}"]')).to_be_visible()
+    expect(panel(page).get_by_role("heading", name=name, exact=True)).to_be_visible()
     page.get_by_role("link", name="the whole network").click()
     expect(page.get_by_text("500 routers are too many")).to_be_visible()
+
+
+def test_nothing_lies_upon_another_where_there_are_many(page: Page, too_many: str) -> None:
+    draw(page, too_many)
+    pills = page.locator(".canvas .thing.network .node").evaluate_all(BOXES)
+    names = page.locator(".canvas .thing:not(.network) .name:visible").evaluate_all(BOXES)
+    assert len(names) > 30
+    assert not [pair for pair in combinations(pills, 2) if _overlap(*pair)]
+    assert not [pair for pair in product(pills, names) if _overlap(*pair)]
+
+
+def test_an_alert_s_paths_go_through_clusters(page: Page, wrong: Small) -> None:
+    def join(route: Route) -> None:
+        """R2 stands for R1, as on a map of many."""
+        drawn = route.fetch().json()
+        drawn["nodes"] = [node for node in drawn["nodes"] if node["id"] != "R1"]
+        drawn["lines"] = [line for line in drawn["lines"] if "R1" not in (line["a"], line["b"])]
+        route.fulfill(json=drawn | {"heads": {"R1": "R2"}})
+
+    page.route("**/map", join)
+    page.goto(f"/alerts/{wrong.alert()['id']}")
+    page.locator("[data-path]").filter(has_text="R1 →").first.click()
+    expect(page.locator('.on-path[data-id="R2"]')).to_be_attached()
+    for kind in ("before", "after"):
+        expect(page.locator(f".overlay .path.{kind}").first).to_be_attached()
+    page.unroute_all(behavior="wait")
 
 
 def test_what_is_nowhere_is_said(page: Page, watch: Watch, net: Small) -> None:
@@ -210,3 +240,5 @@ def test_what_is_nowhere_is_said(page: Page, watch: Watch, net: Small) -> None:
     page.get_by_label("Find").fill("R99")
     page.get_by_label("Find").press("Enter")
     expect(panel(page)).to_contain_text(f"'R99' is not in {net.name}")
+    page.goto(f"{net.path}?around=R99")
+    expect(page.get_by_role("heading", name="Not Found")).to_be_visible()

@@ -70,6 +70,23 @@ def test_every_page_is_there_accessible_and_no_wider_than_a_phone(
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
+def test_a_phone_shows_since_when_and_whether_it_fires(page: Page, seen: Small) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/")
+    row = page.get_by_role("row").filter(has_text=seen.name).filter(has_text="local_pref").first
+    for cell in (row.locator("time"), row.get_by_text("firing", exact=True)):
+        box = cell.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] < 390, "nobody has to scroll for it"
+
+
+def test_a_quiet_network_lists_no_score(page: Page, net: Small) -> None:
+    page.goto(net.path)
+    expect(page.get_by_text("No value scores 0.01 or more.")).to_be_visible()
+    page.goto(f"{net.path}{ROUTE}")
+    expect(page.get_by_text("None of its values changed")).to_be_visible()
+
+
 @pytest.mark.parametrize("path", ["/nowhere", "/networks/nowhere"])
 def test_what_is_not_there_is_a_page_that_says_so(page: Page, watch: Watch, path: str) -> None:
     watch.expect("status of 404")

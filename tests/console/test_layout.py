@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gsid_service.console.layout import HEIGHT, WIDTH, layout
 from gsid_service.records import Entity, Fact
-from gsid_service.schema import CONNECTED, OSPF_WEIGHT, ROUTER
+from gsid_service.schema import CONNECTED, EBGP, OSPF_WEIGHT, ROUTER
 from tests.console.making import ring
 
 
@@ -40,6 +40,15 @@ def test_routers_keep_their_place_when_others_come_and_go() -> None:
     assert all(after[name] == before[name] for name in routers if name != "new")
     middle = np.mean([before["R3"], before["R4"]], axis=0)
     assert np.linalg.norm(np.array(after["new"]) - middle) < 100
+
+
+def test_peerings_and_destinations_keep_their_place_when_links_and_routes_go() -> None:
+    entities, facts = ring(20, networks=8)
+    before = layout(entities, facts)
+    fewer = [fact for index, fact in enumerate(facts) if index % 3]
+    fewer += [fact for fact in facts if fact.predicate == EBGP.name and fact not in fewer]
+    assert layout(entities, fewer) != before
+    assert layout(entities, fewer, before) == before
 
 
 def test_no_two_routers_stand_upon_each_other() -> None:

@@ -47,10 +47,11 @@ function swap(fresh) {
   }
 }
 
-// Nobody loses what they are writing or have just unfolded.
+// Nobody loses what they are writing, have just chosen or unfolded.
 function isBusy(part) {
   const fields = [...part.querySelectorAll("input, textarea, select")];
-  return fields.some((field) => field === document.activeElement || field.value !== (field.defaultValue ?? field.value))
+  const isTouched = (field) => field.value !== (field.defaultValue ?? field.value) || field.checked !== field.defaultChecked;
+  return fields.some((field) => field === document.activeElement || isTouched(field))
     || part.querySelector("details[open]") !== null;
 }
 
@@ -165,7 +166,7 @@ function tellTime() {
   for (const time of document.querySelectorAll("[data-ago]")) {
     const seconds = Math.max(0, (Date.now() - Date.parse(time.dateTime)) / 1000);
     const [unit, size] = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]].find(([, size]) => seconds >= size) ?? ["s", 1];
-    const text = `${Math.round(seconds / size)} ${unit} ago`;
+    const text = `${Math.floor(seconds / size)} ${unit} ago`;
     if (time.textContent !== text) time.textContent = text;
   }
 }

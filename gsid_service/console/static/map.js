@@ -9,6 +9,9 @@ const NARROW = 640;
 const BESIDE = 60; // for the names of those at the sides
 const LONGEST_NAME = 24; // characters; a title has all of it
 const LETTER = 7; // units that a character of a name takes, about
+const RADIUS = 7.5; // of a router, in units
+const CROWDED = 0.27; // of the way to the next router, which a router may take
+const MANY_ROUTES = 120; // lines, from which they step back
 const PLAIN = 1.2; // units a pixel at which things have the size that is in the style
 const LARGEST = 1.6; // times that size, on small screens
 
@@ -30,6 +33,8 @@ async function drawMap(map) {
   state.size = [drawing.width, drawing.height];
   if (!state.view) state.view = firstView(canvas, drawing);
   state.nodes = new Map(drawing.nodes.map((node) => [node.id, node]));
+  state.heads = drawing.heads;
+  state.apart = spacing(drawing.nodes);
   state.lines = new Map(); // by each fact that a line stands for
   state.all = [];
   // To those who cannot see it a router's page says what a line would.
@@ -37,16 +42,40 @@ async function drawMap(map) {
   for (const line of drawing.lines) drawLine(map, state, layer, line);
   state.overlay = shape("g", { class: "overlay" }, canvas);
   const top = shape("g", { class: "nodes" }, canvas);
-  for (const node of drawing.nodes) drawNode(map, state, top, node);
+  const above = (node) => ["network", "external_as", "router", "route_reflector"].indexOf(node.kind);
+  for (const node of drawing.nodes.toSorted((a, b) => above(a) - above(b))) drawNode(map, state, top, node);
+  const routes = drawing.lines.filter((line) => line.kind === "bgp_route");
+  map.classList.toggle("many-routes", routes.length > MANY_ROUTES);
   (top.querySelector(".router") ?? top.firstChild)?.setAttribute("tabindex", "0");
-  fillSearch(map, drawing.nodes);
+  fillSearch(drawing.nodes, drawing.heads);
   applyMarks(state, drawing);
   applyLayers(map);
   state.thingSize = 0; // new ones have none yet
   setView(canvas, state);
   showPath(map, state, 0);
+  showCentre(map, state);
   map.dispatchEvent(new CustomEvent("map:drawn", { bubbles: true }));
   document.body.dataset.mapDrawn = "yes";
+}
+
+// How far routers are from the next one, as most are.
+function spacing(nodes) {
+  const routers = nodes.filter((node) => node.kind === "router" || node.kind === "route_reflector");
+  const nearest = routers.map((one) => Math.min(...routers.filter((other) => other !== one).map((other) => Math.hypot(one.x - other.x, one.y - other.y))));
+  return nearest.toSorted((a, b) => a - b)[Math.floor(nearest.length / 4)] ?? Infinity;
+}
+
+// The thing about which the map is, as if it had been chosen on it.
+function showCentre(map, state) {
+  const centre = map.dataset.around;
+  if (!centre || location.hash) return;
+  mark(map, place(state, centre).element);
+  open(map, entityUrl(map, centre));
+}
+
+// The node of a thing, or of the one that stands for it.
+function place(state, name) {
+  return state.nodes.get(name) ?? state.nodes.get(state.heads[name]);
 }
 
 // A narrow screen begins with the routers; the networks at both edges are a zoom away.
@@ -80,7 +109,8 @@ function routePath(a, b) {
 
 function drawNode(map, state, layer, node) {
   const kind = node.kind.replace("_", " ");
-  const name = node.id.includes(node.label) ? node.id : `${node.label} (${node.id})`;
+  const own = plain(node.id).includes(plain(node.label)) ? node.id : `${node.label} (${node.id})`;
+  const name = node.members > 1 ? `${own} and ${node.members - 1} more` : own;
   const group = shape("g", {
     class: `thing ${node.kind}${node.members > 1 ? " cluster" : ""}`,
     transform: `translate(${node.x} ${node.y})`,
@@ -89,17 +119,17 @@ function drawNode(map, state, layer, node) {
     tabindex: "-1",
   }, layer);
   outline(node, group);
-  shape("text", label(node), group).textContent = shownName(node);
-  shape("title", {}, group).textContent = `${kind} ${node.id}`;
+  shape("text", { class: "name", x: 0, y: 4, "text-anchor": "middle" }, group).textContent = shownName(node);
+  shape("title", {}, group).textContent = `${kind} ${name}`;
   group.dataset.id = node.id;
   group.dataset.url = entityUrl(map, node.id);
   state.nodes.set(node.id, { ...node, element: group });
 }
 
 function outline(node, group) {
-  const size = node.members > 1 ? 9 + Math.min(9, Math.sqrt(node.members)) : 7.5;
+  const size = radius(node);
   if (node.kind === "network") {
-    const width = 18 + 7.2 * shownName(node).length;
+    const width = networkWidth(node);
     shape("rect", { class: "node network", x: -width / 2, y: -NETWORK_HEIGHT / 2, width, height: NETWORK_HEIGHT, rx: NETWORK_HEIGHT / 2 }, group);
   } else if (node.kind === "external_as") {
     shape("path", { class: "node external_as", d: "M0 -7L7 0L0 7L-7 0Z" }, group);
@@ -110,18 +140,24 @@ function outline(node, group) {
   }
 }
 
+function radius(node) {
+  return node.members > 1 ? 9 + Math.min(9, Math.sqrt(node.members)) : RADIUS;
+}
+
+function plain(name) {
+  return name.toLowerCase().replace(/[\s_-]+/g, " ");
+}
+
+function networkWidth(node) {
+  return 18 + 7.2 * shownName(node).length;
+}
+
 // Sentences speak of ids: a router that is called otherwise on the map would not be found in them.
 function shownName(node) {
-  const known = node.kind === "external_as" || node.id.includes(node.label);
+  const known = node.kind === "external_as" || plain(node.id).includes(plain(node.label));
   const name = known ? node.label : `${node.id} ${node.label}`;
   const cut = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
   return node.members > 1 ? `${cut} +${node.members - 1}` : cut;
-}
-
-function label(node) {
-  if (node.kind === "network") return { class: "name", x: 0, y: 4, "text-anchor": "middle" };
-  if (node.kind === "external_as") return { class: "name", x: node.leftwards ? -10 : 10, y: 4, "text-anchor": node.leftwards ? "end" : "start" };
-  return { class: "name", x: 0, y: 21, "text-anchor": "middle" };
 }
 
 function entityUrl(map, id) {
@@ -133,9 +169,13 @@ function entityUrl(map, id) {
 const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 function choose(map, element) {
+  mark(map, element);
+  open(map, element.dataset.url);
+}
+
+function mark(map, element) {
   map.querySelector(".chosen")?.classList.remove("chosen");
   element.classList.add("chosen");
-  open(map, element.dataset.url);
 }
 
 function open(map, url) {
@@ -177,9 +217,11 @@ async function updateMarks(map) {
 
 function applyMarks(state, { scores, stale }) {
   const old = new Set(stale);
+  state.suspicious = new Set();
   for (const line of state.all) {
     const score = Math.max(0, ...line.facts.map((fact) => scores[fact] ?? 0));
     const level = score >= HIGH ? "high" : score >= RAISED ? "raised" : "low";
+    if (level !== "low") state.suspicious.add(line.a).add(line.b);
     const isStale = line.facts.length > 0 && line.facts.every((fact) => old.has(fact));
     const wanted = `edge ${line.kind} ${level}${isStale ? " stale" : ""}`;
     const chosen = line.element.classList.contains("chosen") ? " chosen" : "";
@@ -198,11 +240,12 @@ function showPath(map, state, index) {
   if (!chosen) return;
   drawPath(state, chosen.before, "before", -3);
   drawPath(state, chosen.after, "after", 3);
-  for (const name of [...chosen.before, ...chosen.after]) state.nodes.get(name)?.element.classList.add("on-path");
+  for (const name of [...chosen.before, ...chosen.after]) place(state, name)?.element.classList.add("on-path");
 }
 
 function drawPath(state, names, kind, aside) {
-  const points = names.map((name) => state.nodes.get(name)).filter(Boolean);
+  const steps = names.map((name) => place(state, name)).filter(Boolean);
+  const points = steps.filter((node, index) => node !== steps[index - 1]); // many are one in a cluster
   for (let place = 0; place + 1 < points.length; place += 1) {
     const [a, b] = [points[place], points[place + 1]];
     const length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
@@ -264,9 +307,10 @@ function applyLayers(map) {
   for (const box of map.querySelectorAll("[data-layer]")) map.classList.toggle(`without-${box.dataset.layer}`, !box.checked);
 }
 
-function fillSearch(map, nodes) {
+function fillSearch(nodes, heads) {
   const list = document.getElementById("things");
-  list.replaceChildren(...nodes.map((node) => Object.assign(document.createElement("option"), { value: node.id, label: node.label })));
+  const hidden = Object.keys(heads).map((id) => ({ id, label: id }));
+  list.replaceChildren(...[...nodes, ...hidden].map((node) => Object.assign(document.createElement("option"), { value: node.id, label: node.label })));
 }
 
 function findThing(map, text) {
@@ -275,16 +319,22 @@ function findThing(map, text) {
   if (!wanted) return;
   const nodes = [...state.nodes.values()];
   const named = (node) => [node.id.toLowerCase(), node.label.toLowerCase()];
-  const found = nodes.find((node) => named(node).includes(wanted)) ?? nodes.find((node) => named(node).some((name) => name.includes(wanted)));
-  if (!found) { // in a cluster, perhaps
-    open(map, entityUrl(map, text.trim()));
-    return;
-  }
-  const width = state.size[0] / 2.5;
-  const height = state.size[1] / 2.5;
-  state.view = [found.x - width / 2, found.y - height / 2, width, height];
+  const hidden = Object.keys(state.heads);
+  const found = nodes.find((node) => named(node).includes(wanted))?.id
+    ?? hidden.find((name) => name.toLowerCase() === wanted)
+    ?? nodes.find((node) => named(node).some((name) => name.includes(wanted)))?.id
+    ?? hidden.find((name) => name.toLowerCase().includes(wanted));
+  if (found) goTo(map, found);
+  else open(map, entityUrl(map, text.trim())); // which says that it is nowhere
+}
+
+function goTo(map, name) {
+  const [state, node] = [map.state, place(map.state, name)];
+  const [width, height] = state.size.map((size) => size / 2.5);
+  state.view = [node.x - width / 2, node.y - height / 2, width, height];
   setView(map.querySelector(".canvas"), state);
-  choose(map, found.element);
+  mark(map, node.element);
+  open(map, entityUrl(map, name));
 }
 
 function zoom(canvas, state, way) {
@@ -318,39 +368,70 @@ function setView(canvas, state) {
   const size = Math.min(unit / PLAIN, LARGEST);
   if (size === state.thingSize) return; // moved, and not zoomed
   state.thingSize = size;
-  sizeThings(state.nodes.values(), size);
-  placeNames(state.nodes.values(), size);
+  const shrunk = Math.min(1, (CROWDED * state.apart) / (RADIUS * size));
+  const nodes = [...state.nodes.values()];
+  sizeThings(nodes, size, shrunk);
+  placeNames(nodes, size, shrunk, state.suspicious);
 }
 
-// Things keep their size on the screen, so that those that lie upon each other part as one zooms in.
-function sizeThings(nodes, size) {
+// Things keep their size on the screen, so that those that lie upon each other part as one zooms in;
+// where they are many they are smaller, and their names are not.
+function sizeThings(nodes, size, shrunk) {
   for (const { x, y, kind, element } of nodes) {
-    const own = kind === "network" ? Math.min(1, size) : size; // these stand close at the edges
+    const isNetwork = kind === "network";
+    const own = isNetwork ? Math.min(1, size) : size; // these stand close at the edges
     element.setAttribute("transform", `translate(${x} ${y}) scale(${own.toFixed(3)})`);
+    if (!isNetwork) element.firstChild.setAttribute("transform", `scale(${shrunk.toFixed(3)})`);
   }
 }
 
-// A name that would lie upon another waits until there is room.
-function placeNames(nodes, size) {
-  const taken = [];
-  const first = (node) => ["route_reflector", "router", "external_as"].indexOf(node.kind);
-  const named = [...nodes].filter((node) => node.kind !== "network");
-  for (const node of named.sort((a, b) => first(a) - first(b) || b.members - a.members)) {
-    const box = nameBox(node, size);
-    const isFree = taken.every((other) => box.left > other.right || box.right < other.left || box.top > other.bottom || box.bottom < other.top);
-    node.element.classList.toggle("unnamed", !isFree);
-    if (isFree) taken.push(box);
+// A name stands where it covers no other and no router; one without such a place waits for a zoom.
+function placeNames(nodes, size, shrunk, suspicious) {
+  const first = (node) => (suspicious.has(node.id) ? -1 : ["route_reflector", "router", "external_as"].indexOf(node.kind));
+  const boxes = nodes.map((node) => glyphBox(node, size, shrunk));
+  const peerings = boxes.filter(({ of }) => of.kind === "external_as");
+  const taken = boxes.filter(({ of }) => of.kind !== "external_as");
+  const named = nodes.filter((node) => node.kind !== "network"); // those have theirs inside
+  for (const node of named.toSorted((a, b) => first(a) - first(b) || b.members - a.members)) {
+    const places = namePlaces(node, shrunk).map((at) => ({ at, box: nameBox(node, at, size) }));
+    const free = places.filter(({ box }) => !taken.some((other) => other.of !== node && overlap(box, other)));
+    const best = free.find(({ box }) => !peerings.some((other) => other.of !== node && overlap(box, other))) ?? free[0];
+    const { at, box } = best ?? places[0];
+    for (const [key, value] of Object.entries(at)) node.element.children[1].setAttribute(key, value);
+    node.element.classList.toggle("unnamed", !best);
+    if (best) taken.push(box);
   }
 }
 
-function nameBox(node, size) {
-  const { x, y, "text-anchor": anchor } = label(node);
+function overlap(one, other) {
+  return one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+}
+
+function glyphBox(node, size, shrunk) {
+  const isNetwork = node.kind === "network";
+  const high = isNetwork ? (NETWORK_HEIGHT / 2) * Math.min(1, size) : radius(node) * size * shrunk;
+  const wide = isNetwork ? (networkWidth(node) / 2) * Math.min(1, size) : high;
+  return { of: node, left: node.x - wide, right: node.x + wide, top: node.y - high, bottom: node.y + high };
+}
+
+// A router's below, or else above or at a side; a peering's first at the side away from its gateway.
+function namePlaces(node, shrunk) {
+  const half = radius(node) * shrunk;
+  const below = { x: 0, y: half + 12, "text-anchor": "middle" };
+  const above = { x: 0, y: -half - 4, "text-anchor": "middle" };
+  const right = { x: half + 3, y: 4, "text-anchor": "start" };
+  const left = { x: -half - 3, y: 4, "text-anchor": "end" };
+  if (node.kind === "external_as") return [node.leftwards ? left : right, above, below];
+  return [below, above, right, left];
+}
+
+function nameBox(node, { x, y, "text-anchor": anchor }, size) {
   const width = LETTER * shownName(node).length;
   const left = anchor === "middle" ? -width / 2 : anchor === "end" ? x - width : x;
   return {
     left: node.x + left * size,
     right: node.x + (left + width) * size,
-    top: node.y + (y - 11) * size,
-    bottom: node.y + (y + 4) * size,
+    top: node.y + (y - 10) * size,
+    bottom: node.y + (y + 3) * size,
   };
 }
