@@ -14,9 +14,8 @@ from gsid_service.api.documents import NETWORK, Page
 from gsid_service.api.networks import READ, WRITE, service_of
 from gsid_service.api.paging import Cursor, Limit, number_in
 from gsid_service.api.problems import Problem, about, answers, unknown
-from gsid_service.api.quiet import changing, must_be_meant, strangers, too_long
+from gsid_service.api.quiet import WARNINGS, changing, strangers
 from gsid_service.api.text import Text
-from gsid_service.app import Service
 from gsid_service.notices import Mode, Window
 from gsid_service.notify.maintenance import BadRule, check_rule, next_start, open_until
 from gsid_service.store import maintenance
@@ -60,11 +59,6 @@ class WindowWanted(BaseModel):
     author: Text | None = Field(
         default=None, max_length=200, description="Where no tokens say who asks.", examples=["ann"]
     )
-    confirm: bool = Field(
-        default=False,
-        strict=True,
-        description="Needed for one of all networks, that is long, or names what is not known.",
-    )
 
 
 class WindowDocument(BaseModel):
@@ -96,6 +90,10 @@ class WindowDocument(BaseModel):
         )
 
 
+class AddedWindow(WindowDocument):
+    warnings: list[str] = Field(description=WARNINGS)
+
+
 PLAIN = (
     *("network", "entity", "parameter", "starts_at", "ends_at", "rule", "timezone"),
     *("author", "comment", "created_at", "cancelled_at"),
@@ -120,8 +118,8 @@ def list_windows(
     return Page(items=seen, next=paging.following(found, limit))
 
 
-@router.post("", status_code=201, responses=WRITE | answers(409))
-def add_window(request: Request, who: Operator, wanted: WindowWanted) -> WindowDocument:
+@router.post("", status_code=201, responses=WRITE)
+def add_window(request: Request, who: Operator, wanted: WindowWanted) -> AddedWindow:
     """Announce that work is done, once or again and again."""
     service = service_of(request)
     now = service.clock()
@@ -140,10 +138,11 @@ def add_window(request: Request, who: Operator, wanted: WindowWanted) -> WindowD
         created_at=now,
     )
     _check(window, who, now)
-    must_be_meant(_doubts(service, window), wanted.confirm)
+    names = {"network": window.network, "entity": window.entity, "parameter": window.parameter}
+    unknown_names = strangers(service, [(label, name) for label, name in names.items() if name])
     with changing(service, now) as connection:
         window = maintenance.add(connection, window)
-    return WindowDocument.of(window, now)
+    return AddedWindow(**dict(WindowDocument.of(window, now)), warnings=unknown_names)
 
 
 @router.get("/{window_id}", responses=READ)
@@ -183,18 +182,6 @@ def _check(window: Window, who: Token, now: datetime) -> None:
             check_rule(window.rule, start, window.duration)
         except BadRule as error:
             raise about(422, "rule", str(error)) from None
-
-
-def _doubts(service: Service, window: Window) -> list[str]:
-    """Why it is probably not meant."""
-    labels = {"network": window.network, "entity": window.entity, "parameter": window.parameter}
-    everywhere = [] if window.network or window.entity else ["it names no network and no entity"]
-    named = [(label, value) for label, value in labels.items() if value is not None]
-    return [
-        *everywhere,
-        *too_long(window.starts_at, window.ends_at),
-        *strangers(service, named),
-    ]
 
 
 def _own(window: Window, who: Token) -> None:

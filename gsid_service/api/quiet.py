@@ -1,5 +1,5 @@
-"""What silences and maintenance windows share: what asks for confirmation, since it is probably not
-meant, and that all that was held is looked at when one changes."""
+"""What silences and maintenance windows share: names that nothing has are warned of, what is
+probably not meant asks for confirmation, and with each change all that was held is looked at."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,6 +14,7 @@ from gsid_service.schema import SCHEMA
 from gsid_service.store import alerts, networks, notifications
 
 LONG = timedelta(days=7)
+WARNINGS = "Names that nothing has here yet: one that is mistyped keeps nothing quiet."
 VALUES = {
     "parameter": ALERT_PARAMETERS,
     "predicate": frozenset(SCHEMA.fact),
@@ -43,7 +44,7 @@ def too_long(begin: datetime, end: datetime) -> list[str]:
 
 
 def strangers(service: Service, named: Named) -> list[str]:
-    """Which of the names nothing has here: one that is mistyped keeps nothing quiet."""
+    """Which of the names nothing has here."""
     named = list(named)
     unknown = [pair for pair in named if not _is_known(service, *pair)]
     if not unknown:

@@ -13,9 +13,8 @@ from gsid_service.api.documents import NETWORK, Page
 from gsid_service.api.networks import READ, WRITE, service_of
 from gsid_service.api.paging import Cursor, Limit, number_in
 from gsid_service.api.problems import Problem, about, answers, unknown
-from gsid_service.api.quiet import changing, must_be_meant, strangers, too_long
+from gsid_service.api.quiet import WARNINGS, changing, must_be_meant, strangers, too_long
 from gsid_service.api.text import Text
-from gsid_service.app import Service
 from gsid_service.notices import Comparison, Label, Matcher, Silence
 from gsid_service.notify.silence import is_broad
 from gsid_service.schema import LOCAL_PREF
@@ -60,7 +59,7 @@ class SilenceWanted(BaseModel):
     confirm: bool = Field(
         default=False,
         strict=True,
-        description="Needed for one that is long, matches much, or names what is not known.",
+        description="Needed for one that is long, or matches much.",
     )
 
 
@@ -85,6 +84,10 @@ class SilenceDocument(BaseModel):
         )
 
 
+class AddedSilence(SilenceDocument):
+    warnings: list[str] = Field(description=WARNINGS)
+
+
 PLAIN = ("author", "comment", "created_at", "starts_at", "ends_at")
 
 
@@ -107,7 +110,7 @@ def list_silences(
 
 
 @router.post("", status_code=201, responses=WRITE | answers(409))
-def add_silence(request: Request, who: Operator, wanted: SilenceWanted) -> SilenceDocument:
+def add_silence(request: Request, who: Operator, wanted: SilenceWanted) -> AddedSilence:
     """Keep alerts quiet until a time."""
     service = service_of(request)
     now = service.clock()
@@ -121,10 +124,12 @@ def add_silence(request: Request, who: Operator, wanted: SilenceWanted) -> Silen
         ends_at=paging.instant("ends_at", wanted.ends_at),
     )
     _check(silence, who, now)
-    must_be_meant(_doubts(service, silence), wanted.confirm)
+    must_be_meant(_doubts(silence), wanted.confirm)
+    named = [(m.name, m.value) for m in silence.matchers if m.operator == "="]
+    unknown_names = strangers(service, named)
     with changing(service, now) as connection:
         silence = silences.add(connection, silence)
-    return SilenceDocument.of(silence, now)
+    return AddedSilence(**dict(SilenceDocument.of(silence, now)), warnings=unknown_names)
 
 
 @router.get("/{silence_id}", responses=READ)
@@ -155,14 +160,12 @@ def _check(silence: Silence, who: Token, now: datetime) -> None:
     _own(silence, who)
 
 
-def _doubts(service: Service, silence: Silence) -> list[str]:
+def _doubts(silence: Silence) -> list[str]:
     """Why it is probably not meant."""
-    named = [(m.name, m.value) for m in silence.matchers if m.operator == "="]
     broad = "it names no alert, fact or entity, and no network with something else about it"
     return [
         *([broad] if is_broad(silence.matchers) else []),
         *too_long(silence.starts_at, silence.ends_at),
-        *strangers(service, named),
     ]
 
 

@@ -20,7 +20,7 @@ from gsid_service.command.asking import (
     show,
     tell,
 )
-from gsid_service.terminal import AsJson, print_rows, refuse
+from gsid_service.terminal import AsJson, print_rows, refuse, say
 
 receivers = typer.Typer(help="Who is told of alerts.", no_args_is_help=True)
 deliveries = typer.Typer(help="Messages to receivers.", no_args_is_help=True)
@@ -149,9 +149,7 @@ def add_silence(
     duration: For = None,
     begin: From = None,
     until: Until = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Also if it is long, broad, or of unknown names.")
-    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Also if it is long or broad.")] = False,
     url: Url = LOCAL,
     token: Secret = None,
     as_json: AsJson = False,
@@ -168,6 +166,7 @@ def add_silence(
     }
     done = ask(url, token, "POST", f"{API}/silences", json=body)
     tell(done, f"{done['id']} is {done['status']} until {done['ends_at']}", as_json)
+    _warn(done)
 
 
 @silences.command("end")
@@ -210,10 +209,6 @@ def add_window(
         str | None, typer.Option(help="How it recurs, as in FREQ=WEEKLY;BYDAY=SU.")
     ] = None,
     timezone: Annotated[str, typer.Option(help="In which it recurs.")] = "UTC",
-    yes: Annotated[
-        bool,
-        typer.Option("--yes", help="Also if it is long, for all networks, or of unknown names."),
-    ] = False,
     url: Url = LOCAL,
     token: Secret = None,
     as_json: AsJson = False,
@@ -227,12 +222,12 @@ def add_window(
         "starts_at": starts_at,
         "ends_at": ends_at,
         "timezone": timezone,
-        "confirm": yes,
     }
     done = ask(url, token, "POST", f"{API}/maintenance", json=body)
     until, start = done["open_until"], done["next_start"]
     when = f"open until {until}" if until else f"open from {start}" if start else "over already"
     tell(done, f"{done['id']} is {when}", as_json)
+    _warn(done)
 
 
 @maintenance.command("cancel")
@@ -245,6 +240,11 @@ def cancel_window(
     """Cancel a maintenance window, also one that is open."""
     done = ask(url, token, "DELETE", f"{API}/maintenance/{segment(window)}")
     tell(done, f"{window} is cancelled", as_json)
+
+
+def _warn(done: dict[str, Any]) -> None:
+    for warning in done["warnings"]:
+        say(f"warning: {warning}; until there is, it keeps nothing quiet")
 
 
 def _given(**wanted: str | None) -> dict[str, Any]:

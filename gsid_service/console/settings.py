@@ -107,7 +107,6 @@ def add_window(request: Request, who: Acting, fields: Form) -> RedirectResponse:
         starts_at=_time("starts_at", fields),
         ends_at=_time("ends_at", fields),
         comment=fields.get("comment", ""),
-        confirm="confirm" in fields,
         **{name: fields[name] for name in names if fields.get(name)},
     )
     maintenance.add_window(request, who, wanted)
