@@ -96,7 +96,8 @@ def replay(
     if ids and receiver is not None:
         refuse("--receiver: only with --all")
     if everything:
-        ids = [row["id"] for row in _deliveries(url, token, "dead", receiver)]
+        # The oldest first: nobody learns that something is over before it began.
+        ids = [row["id"] for row in reversed(_deliveries(url, token, "dead", receiver))]
     done = [ask(url, token, "POST", f"{API}/deliveries/{segment(one)}/replay") for one in ids or ()]
     tell(done, f"{len(done)} to be tried again", as_json)
 

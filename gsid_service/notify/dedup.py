@@ -28,6 +28,8 @@ def dedup(batch: Batch) -> Batch:
         if key in telling:
             return note
         again = repeats[key]
+        if repeat_at(note, route, batch.now) is None:  # whatever else the group says again
+            return _known(note, None, batch)
         if again is not None and again <= batch.now and key not in batch.situation.under_way:
             return note
         return _known(note, again, batch)
@@ -36,8 +38,9 @@ def dedup(batch: Batch) -> Batch:
 
 
 def repeat_at(note: Note, route: Route, now: datetime) -> datetime | None:
-    """When to say again what is known; an acknowledged alert is not repeated."""
-    if note.told is None or note.alert.status is Status.ACKNOWLEDGED:
+    """When to say again what is known; an acknowledged alert is not repeated, except to who groups
+    by itself, as Alertmanager does: it takes for over what it does not hear of again."""
+    if note.told is None or (route.by_cause and note.alert.status is Status.ACKNOWLEDGED):
         return None
     return over_at(note.told.at, route.repeat_interval, now)
 

@@ -7,11 +7,13 @@ collector's reports opened or added to within the group interval.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from gsid_service.notices import Group
 from gsid_service.notify.batch import AHEAD, Batch, Note, Route, over_at
 from gsid_service.notify.news import news
+
+LOOK_AGAIN = timedelta(seconds=1)  # whether the end of the turn before has arrived
 
 
 def group(batch: Batch) -> Batch:
@@ -22,6 +24,9 @@ def group(batch: Batch) -> Batch:
 
     def place(note: Note) -> Note:
         if note.group is None or not _alive(note, now):
+            if note.group and note.group.key in batch.situation.under_way:
+                # Order is kept within a group: told at once, this could come before that end.
+                return note.at("grouping", "its last end is still under way", now + LOOK_AGAIN)
             cause = note.alert.collector if route.by_cause else note.alert.network
             joined = _joinable(known.values(), cause, route, now) or opened.get(cause)
             if joined is None:

@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gsid_service.notices import Sending
+from gsid_service.records import Status
 from gsid_service.store import outbox
 from tests.notify.listener import GONE_AFTER, SECRET, SLOW_SECONDS, Listener, is_refused, listening
 from tests.notify.making import alert
@@ -58,6 +60,31 @@ def test_what_a_flaky_receiver_takes_at_last_comes_under_one_id(
     assert all(turns == ["firing", "resolved"] for turns in told.values())
     assert len(told) == 20
     assert len(listener.received("/flaky")) > 40, "there was no trouble to get over"
+
+
+def test_an_alert_that_opens_again_is_told_after_its_last_end(
+    database_url: str, listener: Listener
+) -> None:
+    with station(database_url, [webhook("noc", listener.url("/flaky"))]) as noc:
+        for number in range(10):
+            kept = noc.save(alert(number, id="", network=f"n{number}"))
+            for _ in range(2):
+                over = noc.resolve(*kept)
+                again = (replace(a, status=Status.FIRING, since=noc.now()) for a in over)
+                kept = noc.save(*again)
+        noc.until(lambda: [turns[-1] for turns in told(listener)] == ["firing"] * 10, 30)
+        noc.until(noc.drained, 30)
+    for turns in told(listener):
+        assert turns == ["firing", "resolved"] * (len(turns) // 2) + ["firing"]
+
+
+def told(listener: Listener) -> list[list[str]]:
+    """What the flaky receiver took of each alert, in its order."""
+    turns: dict[str, list[str]] = {}
+    for line in listener.taken("/flaky"):
+        for one in line["body"]["alerts"]:
+            turns.setdefault(one["gsid"]["id"], []).append(one["status"])
+    return list(turns.values())
 
 
 def test_a_slow_and_a_dead_receiver_delay_no_other(database_url: str, listener: Listener) -> None:

@@ -79,6 +79,22 @@ def test_an_acknowledgement_stops_repeats_until_it_changes_or_clears() -> None:
     assert noc.kinds([alert(observed=7, **OVER)], MINUTE) == ["restored"]
 
 
+def test_an_acknowledged_alert_is_not_repeated_with_its_group() -> None:
+    telling = Telling(AT_ONCE)
+    telling.look([alert(1), alert(2)])
+    known = [alert(1, status=Status.ACKNOWLEDGED), alert(2)]
+    (again,) = telling.look(known, AT_ONCE.repeat_interval).outgoing
+    assert [item["gsid"]["id"] for item in again.message["alerts"]] == ["a2"]
+
+
+def test_who_forgets_what_is_not_said_again_hears_of_acknowledged_alerts_too() -> None:
+    telling = Telling(replace(AT_ONCE, by_cause=False))
+    telling.look([alert()])
+    known = alert(status=Status.ACKNOWLEDGED)
+    (again,) = telling.look([known], AT_ONCE.repeat_interval).outgoing
+    assert [item["gsid"]["id"] for item in again.message["alerts"]] == ["a1"]
+
+
 def test_what_is_acknowledged_before_anybody_was_told_is_not_told() -> None:
     noc = Telling()
     noc.look([alert()])
