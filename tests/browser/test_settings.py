@@ -95,7 +95,7 @@ def test_a_broad_silence_asks_for_confirmation(page: Page, watch: Watch, net: Sm
     expect(page.get_by_role("alert")).to_contain_text("confirm")
     page.go_back()
     page.get_by_text("New silence").click()
-    page.get_by_label("also if it is long, matches much").check()
+    page.get_by_label("also if it is long or matches much").check()
     silences.get_by_role("button", name="Silence").click()
     expect(row(page, f"network={net.name}")).to_contain_text("all of it")
     row(page, f"network={net.name}").get_by_role("button", name="End").click()

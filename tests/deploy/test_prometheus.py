@@ -118,4 +118,4 @@ def test_an_anomaly_reaches_the_noc_and_is_over_when_the_value_is_right(station:
     station.see(RIGHT)
     until(lambda: station.told("GSID")[-1]["status"] == "resolved")
     until(lambda: station.told("GsidAnomaly")[-1]["status"] == "resolved")
-    assert not station.prometheus.query('ALERTS{alertname="GsidAnomaly"}')
+    until(lambda: not station.prometheus.query('ALERTS{alertname="GsidAnomaly"}'))
