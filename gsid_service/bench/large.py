@@ -1,16 +1,19 @@
 """`gsid bench large`: one large network, from POST to its scores, and again after one change.
 
 Its facts are told by collectors of at most 50,000 each, as large sites do, and then single values
-change. A server that starts anew on the same database stands for computing everything anew.
+change. A server that starts anew on the same database stands for computing everything anew. Where
+that would take too long, a round alone is measured: what the service keeps of the network in this
+process, and the scoring process that is told of it; no requests, and no store.
 """
 
 import json
+import os
 import random
 import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from http.client import HTTPConnection
@@ -18,11 +21,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gsid_service import schema
+from gsid_service.assemble.merge import View, extend, merge
 from gsid_service.bench.figure import Figure
-from gsid_service.bench.server import ask, memory, processor_seconds, running, wait_until
+from gsid_service.bench.server import MODEL, ask, memory, processor_seconds, running, wait_until
 from gsid_service.bench.simulate import ROUTERS_PER_REFLECTOR
+from gsid_service.diagnose.apart import Apart
+from gsid_service.diagnose.diagnosis import Limits
+from gsid_service.diagnose.known import Observation, Reference
 from gsid_service.ingest.wire import dump_snapshot
-from gsid_service.records import Collector, Fact, Snapshot
+from gsid_service.records import Collector, Entity, Fact, Snapshot
 from gsid_service.simulate import designs, topologies
 from gsid_service.simulate.designs import Design
 from gsid_service.simulate.intents import Amounts
@@ -56,14 +63,14 @@ class Took(NamedTuple):
             yield Figure(what, mine, unit, f"{against} ({theirs:.1f} s)", theirs / mine)
 
 
-def measure(facts: int = FACTS) -> Iterator[Figure]:
+def measure(facts: int = FACTS, only_round: bool = False) -> Iterator[Figure]:
     """Until it is scored first, after a value changed, and anew; and memory up to then."""
+    return _round(facts) if only_round else _served(facts)
+
+
+def _served(facts: int) -> Iterator[Figure]:
     design = _design(facts)
-    told = [
-        Told(Collector(f"rr{i}", "route_reflector"), design.facts[low : low + COLLECTOR_FACTS])
-        for i, low in enumerate(range(0, len(design.facts), COLLECTOR_FACTS))
-    ]
-    size = f"{len(design.facts):,} facts"
+    told, size = _told(design), f"{len(design.facts):,} facts"
     with tempfile.TemporaryDirectory() as folder:
         with running(Path(folder)) as (port, process), _watching(process.pid) as most:
             site = Site(design, port, process.pid)
@@ -76,9 +83,61 @@ def measure(facts: int = FACTS) -> Iterator[Figure]:
     for kind, took in again.items():
         name = f"{size}, scored after one {kind.parameters[0].name}"
         yield from took.figures(name, "by a new server", anew)
-    peak = max(*most, *restarted) / 1e6
-    allowed = f"{ALLOWED_MB:,} MB allowed"
-    yield Figure(f"{size}, memory of all processes", peak, "MB", allowed, ALLOWED_MB / peak)
+    yield _memory(size, max(*most, *restarted))
+
+
+def _round(facts: int) -> Iterator[Figure]:
+    """One round of a network that is merged already; the rest of a service is not in this."""
+    views = _views(_design(facts))  # kept to the end, as the service keeps them
+    merged = merge(views)
+    size = f"{len(merged.facts):,} facts"
+    approved = Reference(merged.entities, merged.facts)
+    seen = Observation(merged.entities, merged.facts, reference=approved, network="as65000")
+    apart = Apart(MODEL, threads=1)
+    try:
+        with _watching(os.getpid()) as most:
+            before = processor_seconds(os.getpid())
+            apart(seen, Limits())
+            computed = processor_seconds(os.getpid()) - before
+    finally:
+        apart.stop()
+    each = 1e3 * computed / len(merged.facts)
+    yield Figure(f"{size}, one round, computing", computed, "processor s", f"{each:.2f} ms each", 1)
+    yield _memory(size, *most)
+
+
+def _memory(size: str, peak: int) -> Figure:
+    used, allowed = peak / 1e6, f"{ALLOWED_MB:,} MB allowed"
+    return Figure(f"{size}, memory of all processes", used, "MB", allowed, ALLOWED_MB / used)
+
+
+def _told(design: Design) -> list[Told]:
+    return [
+        Told(Collector(f"rr{i}", "route_reflector"), design.facts[low : low + COLLECTOR_FACTS])
+        for i, low in enumerate(range(0, len(design.facts), COLLECTOR_FACTS))
+    ]
+
+
+def _views(design: Design) -> list[View]:
+    entities = {entity.id: entity for entity in design.entities}
+    return [
+        extend(None, _snapshot(entities, collector, facts, number, complete=True), f"s{number}")
+        for number, (collector, facts) in enumerate(_told(design), 1)
+    ]
+
+
+def _snapshot(
+    entities: Mapping[str, Entity],
+    collector: Collector,
+    facts: Sequence[Fact],
+    sequence: int,
+    complete: bool,
+) -> Snapshot:
+    named = dict.fromkeys(arg for fact in facts for arg in fact.args)
+    return Snapshot(
+        *("as65000", collector, sequence, datetime.now(UTC), complete),
+        *(tuple(entities[name] for name in named), tuple(facts)),
+    )
 
 
 def _design(facts: int) -> Design:
@@ -116,11 +175,7 @@ class Site:
 
     def _body(self, collector: Collector, facts: Sequence[Fact], complete: bool) -> bytes:
         self.sequence += 1
-        entities = dict.fromkeys(arg for fact in facts for arg in fact.args)
-        view = Snapshot(
-            *("as65000", collector, self.sequence, datetime.now(UTC), complete),
-            *(tuple(self.entities[name] for name in entities), tuple(facts)),
-        )
+        view = _snapshot(self.entities, collector, facts, self.sequence, complete)
         return json.dumps(dump_snapshot(view)).encode()
 
     def _scored(self, bodies: Sequence[bytes]) -> Took:
@@ -145,7 +200,7 @@ class Site:
 @contextmanager
 def _watching(pid: int) -> Iterator[list[int]]:
     """The most memory that a process and its children have had so far, in a list of one."""
-    most, ending = [0], threading.Event()
+    most, ending = [memory(pid)], threading.Event()
 
     def look() -> None:
         while not ending.wait(MEMORY_LOOK_SECONDS):

@@ -273,10 +273,13 @@ def bench_serve(as_json: AsJson = False) -> None:
 @bench.command("large")
 def bench_large(
     facts: Annotated[int, typer.Option(min=100, help="About how many facts.")] = 100_000,
+    only_round: Annotated[
+        bool, typer.Option(help="One round alone, without requests and a store.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """One large network: scored first, after one value changed, and anew; and memory."""
-    _bench("large", as_json, facts=facts)
+    _bench("large", as_json, facts=facts, only_round=only_round)
 
 
 @bench.command("notify")
