@@ -9,6 +9,7 @@ from gsid_service.records import BoolArray, FloatArray
 THRESHOLD = 0.5
 BINS = 15
 RECALL = 0.7
+CERTAIN = 0.9
 
 
 class Metrics(NamedTuple):
@@ -22,6 +23,7 @@ class Metrics(NamedTuple):
     ap: float
     ece: float
     precision_at_recall_70: float
+    precision_above_90: float  # of the values that score more than 0.9
 
 
 def measure(score: FloatArray, wrong: BoolArray) -> Metrics:
@@ -39,6 +41,7 @@ def measure(score: FloatArray, wrong: BoolArray) -> Metrics:
         ap=float((np.diff(curve_recall, prepend=0) * curve_precision).sum()),
         ece=_calibration_error(score, wrong),
         precision_at_recall_70=float(np.max(curve_precision[curve_recall >= RECALL], initial=0.0)),
+        precision_above_90=_ratio((wrong & (score > CERTAIN)).sum(), (score > CERTAIN).sum()),
     )
 
 

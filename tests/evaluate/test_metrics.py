@@ -38,6 +38,12 @@ def test_precision_at_recall() -> None:
     assert measure(score, wrong).precision_at_recall_70 == pytest.approx(3 / 4)
 
 
+def test_precision_of_what_is_nearly_certain() -> None:
+    score, wrong = np.array([0.95, 0.91, 0.99, 0.9, 0.1]), np.array([1, 0, 1, 1, 1], dtype=bool)
+    assert measure(score, wrong).precision_above_90 == pytest.approx(2 / 3)
+    assert np.isnan(measure(score[3:], wrong[3:]).precision_above_90)
+
+
 def test_average_precision_of_ties_counts_them_together() -> None:
     figures = measure(np.full(4, 0.5), np.array([True, False, False, False]))
     assert figures.ap == pytest.approx(0.25)
