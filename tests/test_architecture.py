@@ -77,7 +77,7 @@ ALLOWED: dict[str, set[str]] = {
     "bench": {
         "collect",
         *("schema", "records", "notices", "config", "metrics", "store", "ingest", "simulate"),
-        *("assemble", "score", "verify", "evaluate", "notify", "notifier", "jobs"),
+        *("assemble", "score", "verify", "diagnose", "evaluate", "notify", "notifier", "jobs"),
     },
     "__main__": ANYTHING,
 }

@@ -193,7 +193,7 @@ def test_settings_are_read_again(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'gsid.db'}"
     with running(url, tmp_path, "--config", str(file)) as server:
         assert reloaded(server) == {"changed": [], "restart": []}
-        file.write_text("[alerts]\nopen_score = 0.999\n[ingest]\nqueue = 5")
+        file.write_text("[alerts]\nopen_score = 1.0\n[ingest]\nqueue = 5")
         assert reloaded(server) == {"changed": ["alerts"], "restart": ["ingest"]}
         server.client.post("/ingest", json=small("n"))
         answer = server.client.post("/ingest", json=small("n", sequence=2, local_pref=0))
