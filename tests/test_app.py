@@ -412,6 +412,24 @@ def test_a_second_collector_s_part_of_the_network_is_absorbed(watch: Watch) -> N
     assert baseline[ROUTE].params["local_pref"] == GOOD, "the wrong value was absorbed"
 
 
+def test_collectors_that_come_one_by_one_leave_the_entities_as_all_at_once_would(
+    watch: Watch,
+) -> None:
+    """Their order decides between equal routes: it must not differ from what is observed."""
+    last = max(ENTITIES, key=lambda entity: entity.id).id
+    for collector, facts in (
+        ("c1", [fact for fact in RIGHT if last in fact.args]),
+        ("c2", [fact for fact in RIGHT if last not in fact.args]),
+    ):
+        named = {arg for fact in facts for arg in fact.args}
+        watch.send(facts, collector, entities=tuple(e for e in ENTITIES if e.id in named))
+        watch.cycle()
+    merged = watch.service.merged("net")[1]
+    seen = watch.service.expectations.observe(watch.network(), merged)
+    assert seen.reference is not None
+    assert seen.reference.entities is seen.entities
+
+
 def test_a_reflector_is_absorbed_though_its_neighbours_spoke_of_it_first(watch: Watch) -> None:
     as_routers = tuple(
         e._replace(kind="router") if e.kind == "route_reflector" else e for e in ENTITIES

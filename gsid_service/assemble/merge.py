@@ -276,12 +276,15 @@ def _is_a(kind: str, other: str, schema: Schema) -> bool:
 
 
 def joined(*several: Iterable[Entity], schema: Schema = SCHEMA) -> tuple[Entity, ...]:
-    """Entities of several states as those of one, the first of them counting most."""
+    """Entities of several states as those of one, the first of them counting most.
+
+    In the order that `merge` has them in: where nobody reports router ids, it decides last.
+    """
     told: dict[str, list[Entity]] = {}
     for entities in several:
         for entity in entities:
             told.setdefault(entity.id, []).append(entity)
-    return tuple(one_entity(versions, schema) for versions in told.values())
+    return tuple(one_entity(told[name], schema) for name in sorted(told))
 
 
 def fitting(
