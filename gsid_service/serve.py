@@ -43,14 +43,20 @@ class Refused(RuntimeError):
     """The service does not start; one line says why."""
 
 
-def serve(settings: Settings, read_again: Callable[[], Settings], version: str) -> None:
-    """Run until told to stop; every reason not to start ends it before it listens."""
+def serve(
+    settings: Settings,
+    read_again: Callable[[], Settings],
+    version: str,
+    listening: socket.socket | None = None,
+) -> None:
+    """Run until told to stop; every reason not to start ends it before it listens, unless it was
+    started with a socket that does already."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to reload
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn stops, and then raises it again
     _log_to(settings)
     check(settings)
     allow_files()
-    listening = _listen(settings)
+    listening = listening or _listen(settings)
     where = settings.database
     database = connect(where.url, where.migrate, where.password_file)
     required = _asks_for_tokens(settings, database)

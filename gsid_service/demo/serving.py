@@ -34,9 +34,11 @@ MODEL_SETTINGS = "GSID_MODEL_"
 def serving(port: int | None, database: str | None) -> Iterator[str]:
     """The address of a service that is ready; its database goes with it, unless one is given."""
     with TemporaryDirectory(prefix="gsid-demo-") as folder:
-        settings = _settings(port or _free_port(), database or f"sqlite:///{folder}/gsid.db")
         log = Path(folder, "gsid.log")
-        process = _start(settings, log)
+        with _listen(port) as listening:
+            number = listening.getsockname()[1]
+            settings = _settings(number, database or f"sqlite:///{folder}/gsid.db")
+            process = _start(settings, listening, log)
         try:
             _until_ready(process, settings.notify.external_url, log)
             yield settings.notify.external_url
@@ -56,21 +58,27 @@ def _settings(port: int, database: str) -> Settings:
     return config.load(None, own, flags)
 
 
-def _free_port() -> int:
-    """The usual one, or any that is free."""
-    for port in (PORT, 0):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((HOST, port))
-            except OSError:
-                continue
-            return int(probe.getsockname()[1])
-    raise Unwilling("no port is free")
+def _listen(port: int | None) -> socket.socket:
+    """The port that is asked for, or the usual one, or any that is free. Taken here already: what
+    answers on it is our own service and no other."""
+    reason = ""
+    for number in [PORT, 0] if port is None else [port]:
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((HOST, number))
+            listening.listen()
+        except OSError as error:
+            listening.close()
+            reason = f"cannot listen on {HOST} port {number}: {error.strerror}"
+        else:
+            return listening
+    raise Unwilling(reason)
 
 
-def _start(settings: Settings, log: Path) -> BaseProcess:
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(settings, log))
+def _start(settings: Settings, listening: socket.socket, log: Path) -> BaseProcess:
+    spawn = multiprocessing.get_context("spawn")
+    process = spawn.Process(target=_serve, args=(settings, listening, log))
     # A terminal's Ctrl-C goes to both: the other process is born deaf to it, and told to end.
     heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -80,7 +88,7 @@ def _start(settings: Settings, log: Path) -> BaseProcess:
     return process
 
 
-def _serve(settings: Settings, log: Path) -> None:
+def _serve(settings: Settings, listening: socket.socket, log: Path) -> None:
     """The life of the other process; told to end, it cleans up as at any end."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     with log.open("ab") as file:
@@ -92,7 +100,7 @@ def _serve(settings: Settings, log: Path) -> None:
     from gsid_service.store.database import BadDatabase
 
     try:
-        serve(settings, lambda: settings, version("gsid-service"))
+        serve(settings, lambda: settings, version("gsid-service"), listening)
     except (BadSettings, BadDatabase, Refused) as error:
         sys.exit(str(error))
 

@@ -21,11 +21,12 @@ from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import DeleteJobCondition, Job, Status
 from procrastinate.manager import JobManager
 from procrastinate.worker import Worker
+from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import bindparam, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from gsid_service.jobs import Sender, Work
-from gsid_service.jobs.alive import ALIVE, PAUSE_SECONDS, Alive, Manager
+from gsid_service.jobs.alive import ALIVE, PAUSE_SECONDS, Alive, Connection, Manager
 from gsid_service.store import alerts, upkeep
 from gsid_service.store.database import Database
 
@@ -38,6 +39,7 @@ URGENT = 10  # the priority of networks with open alerts
 URGENT_EVERY = timedelta(seconds=10)  # and so often each, or the noisiest would be the only one
 POLL_SECONDS = 1.0  # for jobs that nobody was told of, such as one whose lock is free again
 TICK_SECONDS = 1.0
+AWAY_SECONDS = 3.0  # without a connection; then it is tried anew, and not ever more rarely
 FORGET_SECONDS = 3600.0  # of many networks it takes a while
 BEATS = 10  # of a worker in the time after which it counts as dead,
 MISSED = 1.5  # and so many missed are enough where its process is gone, too
@@ -223,11 +225,14 @@ class Queue:
     def _app(self, work: Work, alive: Alive, connections: int) -> App:
         connector = PsycopgConnector(
             conninfo=self.database.place,
+            pool_factory=_pool,
+            connection_class=Connection,
             kwargs={"client_encoding": "utf8"},
             configure=_each_statement_alone,
             min_size=1,
             max_size=connections,
-            timeout=self.stalled_seconds,
+            timeout=AWAY_SECONDS,
+            reconnect_timeout=AWAY_SECONDS,
         )
         app = App(connector=connector)
         app.job_manager = manager = Manager(connector, alive)
@@ -374,6 +379,21 @@ class Queue:
                 mine = upkeep.take(connection, task, now, timedelta(seconds=seconds))
             if mine:
                 self._want([Wanted(task)])
+
+
+def _pool(**settings: Any) -> AsyncConnectionPool[psycopg.AsyncConnection[Any]]:
+    """Connections, all of them looked at once one is found broken: what cuts one cuts all, and a
+    pool that finds out one by one waits longer each time."""
+
+    async def check(connection: psycopg.AsyncConnection[Any]) -> None:
+        try:
+            await pool.check_connection(connection)
+        except psycopg.Error:
+            await pool.check()
+            raise
+
+    pool = AsyncConnectionPool(**settings | {"check": check})
+    return pool
 
 
 async def _each_statement_alone(connection: psycopg.AsyncConnection[Any]) -> None:
