@@ -6,8 +6,11 @@ times a second. Either is done once for all pages, and only while there are any.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, NamedTuple
 
 import psycopg
 import structlog
@@ -16,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gsid_service.store import news
 from gsid_service.store.database import Database
-from gsid_service.store.news import News
+from gsid_service.store.news import ANY, News
 from gsid_service.store.tokens import Token
 
 log = structlog.get_logger()
@@ -24,14 +27,26 @@ LOOK_SECONDS = 0.25
 AWAY_SECONDS = 1.0  # before a database that does not answer is asked again
 BEAT_SECONDS = 15.0
 WAITING_AT_MOST = 1000  # networks that a page may be behind with
-ANY = "*"  # in place of a network's name: something changed
+
+
+class Seen(NamedTuple):
+    """The store as it was when somebody looked."""
+
+    networks: News
+    told: tuple[Any, ...]
+
+    @property
+    def version(self) -> str:
+        """The same as long as nothing changes."""
+        stamps = sorted(self.networks.stamps.items())
+        return sha256(repr((stamps, self.networks.event, self.told)).encode()).hexdigest()[:16]
 
 
 class Feed:
     """Tells pages which networks changed."""
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
+    def __init__(self, database: Database, clock: Callable[[], datetime]) -> None:
+        self.database, self.clock = database, clock
         self._listening: dict[asyncio.Queue[str | None], Token] = {}
         self._joining: dict[asyncio.Queue[str | None], str] = {}
         self._watch: asyncio.Task[None] | None = None
@@ -39,8 +54,7 @@ class Feed:
 
     def version(self) -> str:
         """What a page knows that is made after this look."""
-        with self.database.read() as connection:
-            return news.look(connection).version
+        return self._look(None)[0].version
 
     async def listen(self, who: Token, known: str) -> AsyncIterator[str]:
         """Events in the form of the protocol, until the page leaves or the service stops.
@@ -85,7 +99,7 @@ class Feed:
 
     async def _poll(self, again: bool) -> None:
         """Look at the store; what came while nobody could, `again`, may be anything."""
-        seen: News | None = None
+        seen: Seen | None = None
         while self._listening and not self._ended:
             now, changed = await run_in_threadpool(self._look, seen)
             for name in [ANY] if again and seen is None else sorted(changed):
@@ -109,10 +123,13 @@ class Feed:
                 for name in sorted(set(heard)):
                     self._tell(name)
 
-    def _look(self, before: News | None) -> tuple[News, set[str]]:
+    def _look(self, before: Seen | None) -> tuple[Seen, set[str]]:
         with self.database.read() as connection:
-            now = news.look(connection)
-            return now, now.since(before, connection) if before else set()
+            now = Seen(news.look(connection), news.told(connection, self.clock()))
+            if before is None:
+                return now, set()
+            changed = now.networks.since(before.networks, connection)
+            return now, changed if now.told == before.told else {ANY}
 
     def _welcome(self, version: str) -> None:
         """Pages that were made before this look may have missed what it saw."""

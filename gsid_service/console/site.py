@@ -116,7 +116,7 @@ def install(app: FastAPI, service: Service) -> Feed:
     """Put the console into the app; the feed is to be ended when the service stops."""
     from gsid_service.console import alert, check, network, overview, settings, snapshots
 
-    feed = Feed(service.database)
+    feed = Feed(service.database, service.clock)
     app.state.console = Console(service, feed, Maps(service))
     for module in (overview, network, alert, snapshots, check, settings):
         app.include_router(module.router, include_in_schema=False)

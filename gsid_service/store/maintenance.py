@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, or_, select, update
 
 from gsid_service.notices import Mode, Window
+from gsid_service.store.news import tell
 from gsid_service.store.tables import maintenance
 
 _HOLDING = select(maintenance.c.number).where(maintenance.c.holding)
@@ -16,6 +17,7 @@ _HOLDING = select(maintenance.c.number).where(maintenance.c.holding)
 def add(connection: Connection, window: Window) -> Window:
     row = {name: value for name, value in asdict(window).items() if name != "number"}
     row["mode"] = window.mode.value
+    tell(connection)
     insert = maintenance.insert().values(**row).returning(maintenance.c.number)
     return replace(window, number=connection.execute(insert).scalar_one())
 
@@ -60,6 +62,7 @@ def hold(connection: Connection, numbers: Collection[int]) -> list[Window]:
 def cancel(connection: Connection, number: int, now: datetime) -> None:
     query = update(maintenance).where(maintenance.c.number == number)
     connection.execute(query.values(cancelled_at=now))
+    tell(connection)
 
 
 def _window(row: Row[Any]) -> Window:

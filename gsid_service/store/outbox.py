@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, Select, delete, func, select, update
 
 from gsid_service.notices import REPEAT, Delivery, Message, Outgoing, Sending
 from gsid_service.store.database import packed, unpacked, upsert
+from gsid_service.store.news import tell
 from gsid_service.store.tables import deliveries, holds, receivers
 
 HEAD = [column for column in deliveries.c if column.name != "message"]
@@ -61,6 +62,7 @@ def put(
     ]
     if rows:
         connection.execute(deliveries.insert(), rows)
+        tell(connection)
 
 
 def take(
@@ -102,6 +104,7 @@ def settle(connection: Connection, number: int, now: datetime, **became: Any) ->
         values["settled_at"] = now
     query = update(deliveries).where(deliveries.c.number == number, PENDING)
     connection.execute(query.values(attempts=deliveries.c.attempts + 1, **values))
+    tell(connection)
 
 
 def held(connection: Connection, receiver: str) -> Hold | None:
@@ -144,11 +147,13 @@ def bury(
     if before is not None:
         query = query.where(deliveries.c.since <= before)
     dead = query.values(status=Sending.DEAD.value, settled_at=now, answer=reason)
+    tell(connection)
     return connection.execute(dead).rowcount
 
 
 def enable(connection: Connection, receiver: str) -> None:
     connection.execute(delete(receivers).where(receivers.c.name == receiver))
+    tell(connection)
 
 
 def disabled(connection: Connection) -> dict[str, Disabled]:
@@ -161,6 +166,7 @@ def replay(connection: Connection, number: int, now: datetime) -> None:
     fresh = {"status": Sending.PENDING.value, "attempts": 0, "settled_at": None}
     query = update(deliveries).where(deliveries.c.number == number)
     connection.execute(query.values(since=now, due=now, **fresh))
+    tell(connection)
 
 
 def find(connection: Connection, number: int, to_change: bool = False) -> Delivery | None:

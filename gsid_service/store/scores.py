@@ -14,6 +14,21 @@ from gsid_service.store.scored import Score, Scored
 from gsid_service.store.tables import score_history, scores
 
 AT_ONCE = 10_000  # rows of one statement
+_SLOT = (
+    (scores.c.network == bindparam("of_network"))
+    & (scores.c.fact == bindparam("of"))
+    & (scores.c.parameter == bindparam("what"))
+)
+_LINE = ("network", "fact", "parameter", "at", "observed", "score", "snapshot")
+_BEGIN = score_history.insert().from_select(
+    _LINE,
+    select(*(scores.c["since" if name == "at" else name] for name in _LINE)).where(
+        _SLOT,
+        ~select(score_history.c.number)
+        .where(*(score_history.c[name] == scores.c[name] for name in _LINE[:3]))
+        .exists(),
+    ),
+)
 
 
 def kept(connection: Connection, network: str) -> Scored:
@@ -44,9 +59,12 @@ def replace(
     before = kept(connection, network) if before is None else before
     same = before.in_order_of(found.facts)
     differing = found.differing(same)
+    noted = found.noted(same)
+    for some in _some(found.at(noted & same.there)):  # a history begins with what was before
+        connection.execute(_BEGIN, [_slot(network, *score.slot) for score in some])
     for some in _some(found.at(differing)):
         upsert(connection, scores, [_row(network, s, snapshot_of(s.fact), now) for s in some])
-    for some in _some(found.at(found.noted(same))):
+    for some in _some(found.at(noted)):
         lines = [_line(network, s, snapshot_of(s.fact), now) for s in some]
         connection.execute(score_history.insert(), lines)
     _forget(connection, network, before, same, found)
@@ -69,11 +87,11 @@ def _forget(
         missing = np.array([fact not in there for fact in before.facts], dtype=np.bool_)
         gone += [score.slot for score in before.at(before.there & missing[:, None])]
     if gone:
-        this = (scores.c.fact == bindparam("of")) & (scores.c.parameter == bindparam("what"))
-        connection.execute(
-            delete(scores).where(scores.c.network == network, this),
-            [{"of": fact, "what": parameter} for fact, parameter in gone],
-        )
+        connection.execute(delete(scores).where(_SLOT), [_slot(network, *slot) for slot in gone])
+
+
+def _slot(network: str, fact: str, parameter: str) -> dict[str, str]:
+    return {"of_network": network, "of": fact, "what": parameter}
 
 
 def _row(network: str, score: Score, snapshot: int, now: datetime) -> dict[str, Any]:

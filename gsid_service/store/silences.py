@@ -7,12 +7,14 @@ from typing import Any
 from sqlalchemy import Connection, Row, case, literal, select, update
 
 from gsid_service.notices import Matcher, Silence
+from gsid_service.store.news import tell
 from gsid_service.store.tables import Instant, silences
 
 
 def add(connection: Connection, silence: Silence) -> Silence:
     row = {f.name: getattr(silence, f.name) for f in fields(silence) if f.name != "number"}
     row["matchers"] = [list(matcher) for matcher in silence.matchers]
+    tell(connection)
     insert = silences.insert().values(**row).returning(silences.c.number)
     return replace(silence, number=connection.execute(insert).scalar_one())
 
@@ -47,6 +49,7 @@ def end(connection: Connection, number: int, now: datetime) -> None:
     begun = case((silences.c.starts_at > now, literal(now, Instant)), else_=silences.c.starts_at)
     query = update(silences).where(silences.c.number == number)
     connection.execute(query.values(starts_at=begun, ends_at=now))
+    tell(connection)
 
 
 def _silence(row: Row[Any]) -> Silence:

@@ -1,5 +1,7 @@
 """The settings: receivers with a real listener, dead letters, silences and windows."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -60,7 +62,6 @@ def test_a_dead_letter_is_sent_again(page: Page, wrong: Small, listener: Listene
     mine.get_by_role("button", name="Replay").click()
     expect(page.get_by_text("The message is on its way again.")).to_be_visible()
     listener.wait(before + 1, "/second")
-    page.reload()
     expect(mine).to_have_count(0)
     messages = page.get_by_role("region", name="Messages").get_by_role("row")
     again = messages.filter(has_text=wrong.name).filter(has_text="ticketing")
@@ -117,6 +118,23 @@ def test_a_window_is_made_and_cancelled(page: Page, net: Small) -> None:
     mine.get_by_role("button", name="Cancel").click()
     expect(page.get_by_text("The maintenance window is cancelled.")).to_be_visible()
     expect(mine).to_have_count(0)
+
+
+def test_what_others_do_is_shown_without_a_reload(page: Page, net: Small) -> None:
+    with page.expect_response("**/events?*"):
+        page.goto("/settings")
+    page.get_by_text("New silence").click()
+    why = page.get_by_label("Why").first
+    why.fill("half a sentence")
+    matchers = [{"name": "network", "operator": "=", "value": net.name}]
+    ends_at = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    wanted = {"matchers": matchers, "comment": "by REST", "ends_at": ends_at, "confirm": True}
+    made = net.server.client.post("/api/v1/silences", json=wanted).raise_for_status().json()
+    mine = row(page, f"network={net.name}")
+    expect(mine).to_contain_text("by REST")
+    net.server.client.delete(f"/api/v1/silences/{made['id']}").raise_for_status()
+    expect(mine).to_have_count(0)
+    expect(why).to_have_value("half a sentence")
 
 
 def test_the_model_s_card_is_there(page: Page) -> None:

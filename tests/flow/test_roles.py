@@ -103,6 +103,7 @@ def test_a_page_hears_of_what_another_process_did(apart: Apart) -> None:
         assert any('"network": "*"' in line for line in lines), "what it missed comes first"
         net.see(WRONG)
         assert any(f'"network": "{net.name}"' in line for line in lines)
+        assert any('"network": "*"' in line for line in lines), "the notifier delivered something"
 
 
 def test_a_check_has_a_model_of_its_own(apart: Apart) -> None:

@@ -103,7 +103,7 @@ def test_another_baseline_or_staleness_is_a_change(database: Database) -> None:
     assert len(lines(database, HIGH)) == 1
 
 
-def test_history_begins_when_a_value_is_no_longer_quiet(database: Database) -> None:
+def test_history_begins_with_the_quiet_value_before(database: Database) -> None:
     put(database, LOW, HIGH)
     assert lines(database, LOW) == []
     assert [line["score"] for line in lines(database, HIGH)] == [0.9]
@@ -111,7 +111,7 @@ def test_history_begins_when_a_value_is_no_longer_quiet(database: Database) -> N
         now, other = NOW + step * MINUTE, LOW._replace(score=0.5, observed=10 + step)
         put(database, other, HIGH, now=now, snapshot=1 + step)
     told = [(line["at"], line["observed"], line["snapshot"]) for line in lines(database, LOW)]
-    assert told == [(NOW + 2 * MINUTE, 12, 3), (NOW + MINUTE, 11, 2)]
+    assert told == [(NOW + 2 * MINUTE, 12, 3), (NOW + MINUTE, 11, 2), (NOW, 10, 1)]
     assert len(lines(database, HIGH)) == 1
 
 
