@@ -19,6 +19,8 @@ from procrastinate.manager import JobManager
 log = structlog.get_logger()
 ALIVE = 7453299  # the class of the locks that name workers
 PAUSE_SECONDS = 1.0  # before a database that does not answer is asked again
+# What a database says that is away, full or read-only; it may be well again later.
+UNAVAILABLE = (psycopg.OperationalError, psycopg.InternalError)
 
 
 class Alive:
@@ -96,7 +98,7 @@ class Manager(JobManager):
         try:
             await super().update_heartbeat(worker_id)
         except ConnectorException as error:
-            if not isinstance(error.__cause__, psycopg.OperationalError):
+            if not isinstance(error.__cause__, UNAVAILABLE):
                 raise
             log.warning("the queue does not answer", worker=worker_id)
             return
@@ -118,7 +120,7 @@ class Manager(JobManager):
                 await super().finish_job(job, status, delete_job)
                 return
             except ConnectorException as error:
-                if not isinstance(error.__cause__, psycopg.OperationalError):
+                if not isinstance(error.__cause__, UNAVAILABLE):
                     return  # it has ended already, by somebody who took us for dead
                 if not self.is_ours(job, seconds=float("inf")):
                     raise

@@ -176,7 +176,10 @@ def assert_dead(url: str, listener: Listener) -> None:
     assert not any(is_refused(key) for key in by["picky", Sending.DELIVERED])
     assert by["picky", Sending.DEAD] == ids(listener, "/picky", 400)
     assert by["picky", Sending.DELIVERED] == ids(listener, "/picky", 200)
-    assert by["gone", Sending.DELIVERED] == ids(listener, "/gone", 200)
+    # One that was taken just before a kill is sent again, and is dead where that came too late.
+    taken = ids(listener, "/gone", 200)
+    assert by["gone", Sending.DELIVERED] <= taken
+    assert taken - by["gone", Sending.DELIVERED] <= ids(listener, "/gone", 410)
     assert by["gone", Sending.DEAD] > ids(listener, "/gone", 410)
     assert len(ids(listener, "/gone", 410)) == 1, "asked again after it said that it is gone"
 
