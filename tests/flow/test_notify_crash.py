@@ -111,7 +111,7 @@ def test_every_alert_arrives(
         assert kills >= 3
         assert "cycle failed" not in server.logged
         assert_arrived(listener, networks)
-        assert_dead(url, listener)
+        assert_dead(url, listener, kills)
 
 
 def under_fire(server: Server, listener: Listener, networks: int, longest: float) -> int:
@@ -159,7 +159,7 @@ def assert_arrived(listener: Listener, networks: int) -> None:
     )
 
 
-def assert_dead(url: str, listener: Listener) -> None:
+def assert_dead(url: str, listener: Listener, kills: int) -> None:
     database = connect(url, migrate=False)
     with database.read() as connection:
         found = outbox.page(connection, None, 100_000, None)
@@ -181,7 +181,8 @@ def assert_dead(url: str, listener: Listener) -> None:
     assert by["gone", Sending.DELIVERED] <= taken
     assert taken - by["gone", Sending.DELIVERED] <= ids(listener, "/gone", 410)
     assert by["gone", Sending.DEAD] > ids(listener, "/gone", 410)
-    assert len(ids(listener, "/gone", 410)) == 1, "asked again after it said that it is gone"
+    # Asked once, and once more only where a kill came before its answer was kept.
+    assert 1 <= len(ids(listener, "/gone", 410)) <= 1 + kills, "asked again after it was gone"
 
 
 def ids(listener: Listener, path: str, status: int) -> set[str]:
