@@ -6,11 +6,12 @@ import statistics
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from gsid_service.bench.figure import Figure
 from gsid_service.bench.server import MODEL, ask, memory, running, wait_until
@@ -24,6 +25,8 @@ from gsid_service.simulate.cases import Case
 from gsid_service.simulate.faults import with_values
 from gsid_service.simulate.forwarding import Forwarding, forward, moved
 from gsid_service.simulate.plane import build
+from gsid_service.store import tokens
+from gsid_service.store.database import connect
 
 ROUTERS_WANTED = 23
 SENDERS, PACED_SENDERS = 8, 4
@@ -35,7 +38,7 @@ ALLOWED_ACK, ALLOWED_ALERT, WANTED_RATE = 0.05, 1.0, 300
 ALWAYS_COMPARE_MED = "always_compare_med"
 POST = (
     b"POST /ingest HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-    b"Content-Length: %d\r\n\r\n"
+    b"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n"
 )
 Post = Callable[[], Awaitable[None]]
 
@@ -43,12 +46,35 @@ Post = Callable[[], Awaitable[None]]
 def measure() -> Iterator[Figure]:
     """Acknowledgements a second, their 99th percentile, POST to alert, and memory."""
     case = _case()
-    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as (port, process):
-        yield _acknowledged(port, case)
-        yield _paced(port, case)
-        yield _to_alert(port, case)
-    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as (port, process):
-        yield _memory(port, case, process.pid)
+    with _server() as (place, _):
+        yield _acknowledged(place, case)
+        yield _paced(place, case)
+        yield _to_alert(place, case)
+    with _server() as (place, pid):
+        yield _memory(place, case, pid)
+
+
+class _Place(NamedTuple):
+    """Where a server is, and who may do what there."""
+
+    port: int
+    tokens: dict[str, str]  # by role
+
+
+@contextmanager
+def _server() -> Iterator[tuple[_Place, int]]:
+    """As in operation: collectors and people have tokens."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = connect(f"sqlite:///{folder}/bench.db", migrate=True)
+        with database.write() as connection:
+            now = datetime.now(UTC)
+            made = {
+                role: tokens.create(connection, role, role, (), now)
+                for role in (tokens.INGEST, tokens.OPERATE)
+            }
+        database.close()
+        with running(Path(folder)) as (port, process):
+            yield _Place(port, made), process.pid
 
 
 def _case() -> Case:
@@ -60,8 +86,9 @@ def _case() -> Case:
 class _Sender:
     """One collector of one network, on a connection of its own."""
 
-    def __init__(self, port: int, case: Case, network: str) -> None:
-        self.connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    def __init__(self, place: _Place, case: Case, network: str) -> None:
+        self.connection = HTTPConnection("127.0.0.1", place.port, timeout=60)
+        self.tokens = place.tokens
         self.network, self.case, self.sequence = network, case, 0
         self.body = self._body(case.facts)
 
@@ -76,7 +103,8 @@ class _Sender:
         return ((body or self.body) % self.sequence).encode()
 
     def send(self, body: str | None = None) -> str:
-        status, answer = ask(self.connection, "POST", "/ingest", self.next_body(body))
+        token = self.tokens[tokens.INGEST]
+        status, answer = ask(self.connection, "POST", "/ingest", self.next_body(body), token)
         if status != 202:
             raise RuntimeError(f"the server answered {status}: {answer}")
         return str(answer["snapshot_id"])
@@ -100,23 +128,27 @@ class _Sender:
             ("PATCH", about, {ALWAYS_COMPARE_MED: True}),
             ("PUT", f"{about}/intents", wanted),
         ):
-            status, answer = ask(self.connection, method, path, json.dumps(body).encode())
+            status, answer = self.operate(method, path, json.dumps(body).encode())
             if status != 200:
                 raise RuntimeError(f"the server answered {status}: {answer}")
 
+    def operate(self, method: str, path: str, body: bytes | None = None) -> tuple[int, Any]:
+        return ask(self.connection, method, path, body, self.tokens[tokens.OPERATE])
+
     def scored(self) -> str | None:
-        _, found = ask(self.connection, "GET", f"/api/v1/networks/{self.network}")
+        _, found = self.operate("GET", f"/api/v1/networks/{self.network}")
         return None if found is None else found.get("scored_snapshot")
 
 
 @asynccontextmanager
-async def _posting(port: int, sender: _Sender) -> AsyncIterator[Post]:
+async def _posting(sender: _Sender) -> AsyncIterator[Post]:
     """A connection for one snapshot after another, at little cost: the server shares the cores."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    reader, writer = await asyncio.open_connection("127.0.0.1", sender.connection.port)
+    token = sender.tokens[tokens.INGEST].encode()
 
     async def post() -> None:
         body = sender.next_body()
-        writer.write(POST % len(body) + body)
+        writer.write(POST % (token, len(body)) + body)
         head = await reader.readuntil(b"\r\n\r\n")
         fields = dict(line.split(b": ", 1) for line in head.lower().splitlines()[1:] if line)
         answer = await reader.readexactly(int(fields[b"content-length"]))
@@ -130,13 +162,13 @@ async def _posting(port: int, sender: _Sender) -> AsyncIterator[Post]:
         await writer.wait_closed()
 
 
-def _acknowledged(port: int, case: Case) -> Figure:
+def _acknowledged(place: _Place, case: Case) -> Figure:
     """Several senders as fast as they can, while the cycle scores what comes in."""
-    senders = [_Sender(port, case, f"as{65000 + place}") for place in range(SENDERS)]
+    senders = [_Sender(place, case, f"as{65000 + number}") for number in range(SENDERS)]
     until = time.perf_counter() + SECONDS
 
     async def run(sender: _Sender) -> None:
-        async with _posting(port, sender) as post:
+        async with _posting(sender) as post:
             while time.perf_counter() < until:
                 await post()
 
@@ -148,20 +180,20 @@ def _acknowledged(port: int, case: Case) -> Figure:
     return Figure(name, rate, "1/s", f"{WANTED_RATE} wanted", rate / WANTED_RATE)
 
 
-def _paced(port: int, case: Case) -> Figure:
+def _paced(place: _Place, case: Case) -> Figure:
     """100 a second from four connections; how long the slowest hundredth waits."""
     delays: list[float] = []
     begun = time.perf_counter() + 0.1
 
-    async def run(place: int) -> None:
-        async with _posting(port, _Sender(port, case, f"as{65100 + place}")) as post:
+    async def run(number: int) -> None:
+        async with _posting(_Sender(place, case, f"as{65100 + number}")) as post:
             for turn in range(int(SECONDS * PACE / PACED_SENDERS)):
-                due = begun + (turn * PACED_SENDERS + place) / PACE
+                due = begun + (turn * PACED_SENDERS + number) / PACE
                 await asyncio.sleep(due - time.perf_counter())
                 await post()
                 delays.append(time.perf_counter() - due)  # a late start counts, too
 
-    _together(run(place) for place in range(PACED_SENDERS))
+    _together(run(number) for number in range(PACED_SENDERS))
     slow = statistics.quantiles(delays, n=100)[98]
     name = f"acknowledgement at {PACE} a second, 99th percentile"
     return Figure(name, slow, "s", f"{ALLOWED_ACK} s allowed", ALLOWED_ACK / slow)
@@ -174,9 +206,9 @@ def _together(work: Iterable[Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-def _to_alert(port: int, case: Case) -> Figure:
+def _to_alert(place: _Place, case: Case) -> Figure:
     """From POST to an alert that `GET /alerts` shows; the value is wrong and right in turns."""
-    sender = _Sender(port, case, "as65200")
+    sender = _Sender(place, case, "as65200")
     snapshot = sender.send()
     wait_until(lambda: sender.scored() == snapshot, 30, "the first snapshot is not scored")
     sender.state_intents()
@@ -184,7 +216,7 @@ def _to_alert(port: int, case: Case) -> Figure:
     path = f"/api/v1/alerts?network={sender.network}&status=firing"
 
     def firing() -> bool:
-        return bool(ask(sender.connection, "GET", path)[1]["items"])
+        return bool(sender.operate("GET", path)[1]["items"])
 
     for _ in range(ALERTS):
         begun = time.perf_counter()
@@ -212,9 +244,9 @@ def _forward_seconds(case: Case) -> float:
     return min(times)
 
 
-def _memory(port: int, case: Case, pid: int) -> Figure:
+def _memory(place: _Place, case: Case, pid: int) -> Figure:
     """Memory of all processes after a minute's worth of snapshots, and after an hour's."""
-    sender = _Sender(port, case, "as65300")
+    sender = _Sender(place, case, "as65300")
     found = []
     for goal in (MINUTE, HOUR):
         snapshot = ""

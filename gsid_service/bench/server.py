@@ -60,10 +60,15 @@ def wait_until(
 
 
 def ask(
-    connection: HTTPConnection, method: str, path: str, body: bytes | None = None
+    connection: HTTPConnection,
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    token: str | None = None,
 ) -> tuple[int, Any]:
     """The status of an answer, and the document in it."""
-    connection.request(method, path, body, JSON if body else {})
+    headers = (JSON if body else {}) | ({"Authorization": f"Bearer {token}"} if token else {})
+    connection.request(method, path, body, headers)
     answer = connection.getresponse()
     content = answer.read()
     return answer.status, json.loads(content) if content.startswith((b"{", b"[")) else None
