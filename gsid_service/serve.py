@@ -171,7 +171,9 @@ def _log_to(settings: Settings) -> None:
     """structlog, to stderr; what libraries log goes the same way."""
     shown: Any = structlog.processors.JSONRenderer()
     if settings.log.format == "console":
-        shown = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        # Plain tracebacks: others show what variables held, which may be a secret.
+        plain = structlog.dev.plain_traceback
+        shown = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)
     common: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -188,13 +190,9 @@ def _log_to(settings: Settings) -> None:
         structlog.stdlib.ProcessorFormatter(processor=shown, foreign_pre_chain=common)
     )
     logging.basicConfig(level=max(level, logging.INFO), handlers=[handler], force=True)
-    for chatty in (
-        "alembic",
-        "httpx",
-        "procrastinate",
-        "psycopg.pool",
-    ):  # httpx would log URLs, which may hold a secret
+    for chatty in ("alembic", "httpx", "procrastinate"):  # httpx would log URLs with their secrets
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # who needs a connection warns itself
 
 
 def check(settings: Settings) -> None:

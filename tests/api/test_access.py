@@ -1,6 +1,8 @@
 """Who may do what, on the real server: tokens, roles, networks, and secrets that stay secret."""
 
 import json
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -210,3 +212,24 @@ def test_without_tokens_its_own_names_are_answered(service: Server) -> None:
     for name in ("localhost", "localhost:8080", "127.0.0.1", "[::1]:8080"):
         answer = service.client.get("/api/v1/networks", headers={"Host": name})
         assert answer.status_code == 200, name
+
+
+@pytest.mark.parametrize("form", ["console", "json"])
+def test_a_traceback_shows_no_variables(form: str) -> None:
+    """They may hold a token, or the password of the database."""
+    program = f"""
+import logging, structlog
+from gsid_service import config, serve
+serve._log_to(config.load(None, {{}}, {{"log.format": "{form}"}}))
+def fail(secret):
+    raise RuntimeError("told")
+try:
+    fail("".join(["very", "-", "secret"]))
+except RuntimeError:
+    structlog.get_logger().exception("failed")
+    logging.getLogger("library").exception("failed")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "RuntimeError" in done.stderr
+    assert done.stderr.count("told") >= 2
+    assert "very-secret" not in done.stdout + done.stderr
