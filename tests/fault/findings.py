@@ -1,8 +1,9 @@
 """After the faults: what the store and the receiver say, against what was acknowledged."""
 
 from collections import Counter, defaultdict
+from datetime import datetime
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import func, select
 
@@ -58,42 +59,82 @@ def misjudged(database: Database, nets: list[Net]) -> list[str]:
     return [net.name for net in nets if ((net.name, net.design.key.digest) in firing) != net.wrong]
 
 
+class Turn(NamedTuple):
+    """An alert from when it opens until it is resolved, if it is."""
+
+    alert: str
+    begun: datetime
+    over: datetime | None
+
+
 def untold(database: Database, listener: Listener) -> list[str]:
-    """Alerts whose turns the receiver was not told, each once and in order."""
-    wanted = _turns(database)
-    told = {alert: _collapsed(said) for alert, said in _told(listener).items()}
-    return [
-        f"{a}: {wanted[a]} told as {told.get(a, [])}" for a in wanted if wanted[a] != told.get(a)
-    ]
+    """Turns of alerts that the receiver was not told of as firing, and then as resolved.
+
+    One that begins before the end of the turn before has arrived waits for that, so that nobody
+    hears of them in the wrong order; where it is over by then, there is nothing to tell.
+    """
+    told: dict[tuple[str, datetime], list[str]] = defaultdict(list)
+    for alert, said in _told(listener).items():
+        for status, *_, begun in said:
+            told[alert, datetime.fromisoformat(begun)].append(status)
+    arrived = _ends_arrived(database, listener)
+    found = []
+    last: dict[str, datetime] = {}  # when each alert's last turn began that was told
+    for turn in _turns(database):
+        seen = _collapsed(told[turn.alert, turn.begun])
+        wanted = ["firing"] if turn.over is None else ["firing", "resolved"]
+        late = arrived.get((turn.alert, last.get(turn.alert, turn.begun)))
+        waited = late is not None and turn.over is not None and turn.begun < late
+        if seen != wanted and not (seen == [] and waited):
+            found.append(f"{turn} told as {seen}; the end before it arrived at {late}")
+        if seen:
+            last[turn.alert] = turn.begun
+    return found
+
+
+def _ends_arrived(database: Database, listener: Listener) -> dict[tuple[str, datetime], datetime]:
+    """When it was known that the end of a turn had arrived."""
+    query = select(deliveries.c.key, deliveries.c.settled_at)
+    with database.read() as connection:
+        settled = {row.key: row.settled_at for row in connection.execute(query)}
+    return {
+        (one["gsid"]["id"], datetime.fromisoformat(one["startsAt"])): settled[line["id"]]
+        for line in listener.taken("/ok")
+        for one in line["body"]["alerts"]
+        if one["status"] == "resolved"
+    }
 
 
 def told_twice(listener: Listener) -> list[str]:
     """Alerts of which the same was told one after the other under two ids."""
     found = []
-    for alert, said in _told(listener, whole=True).items():
+    for alert, said in _told(listener).items():
         found += [alert for one, other in pairwise(said) if one == other]
     return found
 
 
-def _turns(database: Database) -> dict[str, list[str]]:
-    """What there was to tell of each alert that is grave enough."""
-    turns: dict[str, list[str]] = defaultdict(list)
+def _turns(database: Database) -> list[Turn]:
+    """What there was to tell of each alert that is grave enough, one alert after the other."""
+    turns: list[Turn] = []
     query = (
-        select(alert_events.c.alert, alert_events.c.what)
+        select(alert_events.c.alert, alert_events.c.what, alert_events.c.at)
         .join(alerts, alerts.c.number == alert_events.c.alert)
         .where(alerts.c.severity.in_(PAGED), alert_events.c.what.in_(TURNS))
-        .order_by(alert_events.c.number)
+        .order_by(alert_events.c.alert, alert_events.c.number)
     )
     with database.read() as connection:
-        for alert, what in connection.execute(query):
-            turns[f"a{alert}"].append("resolved" if what == RESOLVED else "firing")
+        for alert, what, at in connection.execute(query):
+            if what == RESOLVED:
+                turns[-1] = turns[-1]._replace(over=at)
+            else:
+                turns.append(Turn(f"a{alert}", at, None))
     return turns
 
 
-def _told(listener: Listener, whole: bool = False) -> dict[str, list[Any]]:
+def _told(listener: Listener) -> dict[str, list[tuple[str, str, int, str]]]:
     """What the receiver took of each alert, in order, each message once."""
     seen: set[str] = set()
-    told: dict[str, list[Any]] = defaultdict(list)
+    told: dict[str, list[tuple[str, str, int, str]]] = defaultdict(list)
     for line in listener.taken("/ok"):
         if line["id"] in seen:
             continue
@@ -101,7 +142,7 @@ def _told(listener: Listener, whole: bool = False) -> dict[str, list[Any]]:
         for one in line["body"]["alerts"]:
             about = one["gsid"]
             said = (one["status"], about["severity"], about["observed"], one["startsAt"])
-            told[about["id"]].append(said if whole else one["status"])
+            told[about["id"]].append(said)
     return told
 
 
