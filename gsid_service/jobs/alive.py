@@ -7,7 +7,7 @@ whose machine is gone misses its beats. Either way others end its jobs and do th
 import asyncio
 import time
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any
 
 import psycopg
 import structlog
@@ -58,21 +58,6 @@ class Alive:
     async def close(self) -> None:
         if self._connection is not None:
             await self._connection.close()
-
-
-class Connection(psycopg.AsyncConnection[Any]):
-    """One that is not made for a task that is to end.
-
-    A worker that ends cancels the task that listens for jobs. Where the database cuts that task's
-    connection at the same moment, it sees the cut alone, and would listen anew for seconds.
-    """
-
-    @classmethod
-    async def connect(cls, *arguments: Any, **settings: Any) -> Self:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise asyncio.CancelledError
-        return await super().connect(*arguments, **settings)
 
 
 class Manager(JobManager):

@@ -21,12 +21,12 @@ from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import DeleteJobCondition, Job, Status
 from procrastinate.manager import JobManager
 from procrastinate.worker import Worker
-from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import bindparam, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from gsid_service.jobs import Sender, Work
-from gsid_service.jobs.alive import ALIVE, PAUSE_SECONDS, Alive, Connection, Manager
+from gsid_service.jobs.alive import ALIVE, PAUSE_SECONDS, Alive, Manager
+from gsid_service.jobs.connections import Connection, each_statement_alone, pool_of
 from gsid_service.store import alerts, upkeep
 from gsid_service.store.database import Database
 
@@ -225,10 +225,10 @@ class Queue:
     def _app(self, work: Work, alive: Alive, connections: int) -> App:
         connector = PsycopgConnector(
             conninfo=self.database.place,
-            pool_factory=_pool,
+            pool_factory=pool_of,
             connection_class=Connection,
             kwargs={"client_encoding": "utf8"},
-            configure=_each_statement_alone,
+            configure=each_statement_alone,
             min_size=1,
             max_size=connections,
             timeout=AWAY_SECONDS,
@@ -379,23 +379,3 @@ class Queue:
                 mine = upkeep.take(connection, task, now, timedelta(seconds=seconds))
             if mine:
                 self._want([Wanted(task)])
-
-
-def _pool(**settings: Any) -> AsyncConnectionPool[psycopg.AsyncConnection[Any]]:
-    """Connections, all of them looked at once one is found broken: what cuts one cuts all, and a
-    pool that finds out one by one waits longer each time."""
-
-    async def check(connection: psycopg.AsyncConnection[Any]) -> None:
-        try:
-            await pool.check_connection(connection)
-        except psycopg.Error:
-            await pool.check()
-            raise
-
-    pool = AsyncConnectionPool(**settings | {"check": check})
-    return pool
-
-
-async def _each_statement_alone(connection: psycopg.AsyncConnection[Any]) -> None:
-    """All that procrastinate asks is one statement, which needs no transaction around it."""
-    await connection.set_autocommit(True)
