@@ -104,6 +104,7 @@ class Graph:
     reference: FloatArray | None  # [N, D], the approved values; None where there are none
     evidence: FloatArray  # [F, EVIDENCE], counts
     reverts: FloatArray  # [F, P, 1 + Revert]: 1 where a revert was tried, and what it would do
+    siblings: npt.NDArray[np.float16]  # [F, S]: how values stand among siblings, or zeros
     exact: bool  # whether the reference is the network as it once was, or a copy that may be wrong
     edges: IntArray  # [E, 3]: fact node, entity node, role
     stale: BoolArray  # [F]

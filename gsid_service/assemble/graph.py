@@ -10,6 +10,7 @@ from itertools import chain
 
 import numpy as np
 
+from gsid_service.assemble.siblings import Told, siblings, width
 from gsid_service.records import (
     EVIDENCE,
     BoolArray,
@@ -18,6 +19,7 @@ from gsid_service.records import (
     FactKey,
     FloatArray,
     Graph,
+    IntArray,
     Revert,
 )
 from gsid_service.schema import SCHEMA, Schema
@@ -36,13 +38,15 @@ def assemble(
     reverts: Reverts | None = None,
     stale: Collection[FactKey] = (),
     exact: bool = False,
+    compare: bool = True,
     schema: Schema = SCHEMA,
 ) -> Graph:
     """The graph of a network.
 
     `evidence` has a row of counts for each fact and intent, `reverts` what putting an approved
     value back would do, for the values with which this was tried. `exact` says that the baseline
-    is the network as it once was, and not a copy that may be wrong.
+    is the network as it once was, and not a copy that may be wrong, `compare` whether to tell how
+    values stand among their siblings.
     """
     nodes = tuple(chain(facts, intents))
     keys = tuple(FactKey(fact.predicate, fact.args) for fact in nodes)
@@ -52,6 +56,10 @@ def assemble(
     reference = None
     if baseline is not None:
         reference = _reference(features, len(entities), row_of, baseline, schema)
+    edges = _edges(nodes, index)
+    told = np.zeros((len(keys), width(schema)), dtype=np.float16)
+    if compare:
+        told = _siblings(features, reference, edges, len(entities), schema)
     return Graph(
         entities=tuple(index),
         facts=keys,
@@ -59,14 +67,8 @@ def assemble(
         reference=reference,
         evidence=np.zeros((len(keys), len(EVIDENCE))) if evidence is None else evidence,
         reverts=_reverts(row_of, len(keys), reverts or {}, schema),
-        edges=np.array(
-            [
-                (len(entities) + i, index[arg], role)
-                for i, fact in enumerate(nodes)
-                for role, arg in enumerate(fact.args)
-            ],
-            dtype=np.int64,
-        ).reshape(-1, 3),
+        siblings=told,
+        edges=edges,
         stale=_stale(keys, stale),
         exact=exact,
     )
@@ -82,9 +84,11 @@ def renewed(
     """The graph of the same facts and intents once those in some rows have other values."""
     features = graph.features.copy()
     _fill_parameters(features[len(graph.entities) :], facts.items(), schema)
+    told = _siblings(features, graph.reference, graph.edges, len(graph.entities), schema)
     return replace(
         graph,
         features=features,
+        siblings=told,
         evidence=evidence,
         stale=_stale(graph.facts, stale),
     )
@@ -95,6 +99,27 @@ def with_reverts(
 ) -> Graph:
     """The graph with what these reverts would do, and no others."""
     return replace(graph, reverts=_reverts(row_of, len(graph.facts), reverts, schema))
+
+
+def _edges(facts: Sequence[Fact], index: Mapping[str, int]) -> IntArray:
+    """[E, 3]: fact node, entity node, role."""
+    ends = [
+        (len(index) + i, index[arg], role)
+        for i, fact in enumerate(facts)
+        for role, arg in enumerate(fact.args)
+    ]
+    return np.array(ends, dtype=np.int64).reshape(-1, 3)
+
+
+def _siblings(
+    features: FloatArray,
+    reference: FloatArray | None,
+    edges: IntArray,
+    entities: int,
+    schema: Schema,
+) -> Told:
+    before = None if reference is None else reference[entities:]
+    return siblings(features[entities:], before, edges - (entities, 0, 0), schema)
 
 
 def _stale(keys: Sequence[FactKey], stale: Collection[FactKey]) -> BoolArray:

@@ -33,6 +33,8 @@ class Scaled(NamedTuple):
     exchanged: BoolArray  # changed, and another fact changed the other way: two values swapped
     changed: Numbers  # the share of the network's values of each parameter that changed
     changes: Numbers  # and their number, as a logarithm; both the same for every fact
+    alike: Numbers  # changed: how many others changed to the very same value, as a logarithm
+    alone: Numbers  # how many changed to a value to which no other changed; the same for every fact
     shared: Numbers  # how many other facts have the very same value, as a logarithm
 
 
@@ -56,6 +58,7 @@ def scale(graph: Graph, schema: Schema = SCHEMA) -> Scaled:
     differs = has_reference & ~equal
     count = differs.sum(axis=0)
     share = count / np.maximum(has_reference.sum(axis=0), 1)
+    alike, alone = _alike(observed, differs)
     return Scaled(
         value=np.where(applies, value, 0).astype(np.float32),
         applies=applies,
@@ -65,6 +68,8 @@ def scale(graph: Graph, schema: Schema = SCHEMA) -> Scaled:
         exchanged=_exchanged(observed, reference, differs),
         changed=np.broadcast_to(share, applies.shape).astype(np.float32),
         changes=np.broadcast_to(np.log1p(count), applies.shape).astype(np.float32),
+        alike=alike,
+        alone=np.broadcast_to(np.log1p(alone), applies.shape).astype(np.float32),
         shared=np.where(applies, _shared(observed), 0).astype(np.float32),
     )
 
@@ -76,6 +81,17 @@ def _shared(observed: FloatArray) -> FloatArray:
         _, place, count = np.unique(observed[:, column], return_inverse=True, return_counts=True)
         found[:, column] = np.log(count)[place.reshape(-1)]
     return found
+
+
+def _alike(observed: FloatArray, differs: BoolArray) -> tuple[Numbers, FloatArray]:
+    """[F, P] the logarithm of how many others changed to the same value; [P] how many did alone."""
+    found, alone = np.zeros(observed.shape, dtype=np.float32), np.zeros(observed.shape[1])
+    for column in range(observed.shape[1]):
+        rows = np.flatnonzero(differs[:, column])
+        _, place, count = np.unique(observed[rows, column], return_inverse=True, return_counts=True)
+        found[rows, column] = np.log(count)[place.reshape(-1)]
+        alone[column] = (count == 1).sum()
+    return found, alone
 
 
 def _exchanged(observed: FloatArray, reference: FloatArray, differs: BoolArray) -> BoolArray:

@@ -45,7 +45,7 @@ def samples(
     rate: float,
     seed: int,
     count: int | None = None,
-    try_reverts: bool = True,
+    aided: bool = True,
 ) -> Iterator[Sample]:
     """The test networks of a data set as a setting shows them; the seed draws the faults."""
     if setting == OPERATIONS:
@@ -54,7 +54,7 @@ def samples(
         return
     rng = random.Random(f"gsid evaluate {setting} {split} {rate} {seed}")
     for case in islice(splits.load(splits.SPLITS[split], splits.TEST), count):
-        yield settings.with_faults(case, rate, rng, setting == REFERENCE, try_reverts)
+        yield settings.with_faults(case, rate, rng, setting == REFERENCE, aided)
 
 
 def evaluate(

@@ -44,12 +44,16 @@ class Sample:
 
 
 def with_faults(
-    case: Case, rate: float, rng: random.Random, reference: bool, try_reverts: bool = True
+    case: Case, rate: float, rng: random.Random, reference: bool, aided: bool = True
 ) -> Sample:
-    """The snapshot and the reference setting: the paper's injection laid upon a clean case."""
+    """The snapshot and the reference setting: the paper's injection laid upon a clean case.
+
+    Only a detector that is `aided` is told what reverts would do, and how values stand among their
+    siblings: the paper's methods know nothing of either.
+    """
     faulty = case.with_faults(rate, rng)
     copy = faults.inject(case.facts, STALE, rng)[0] if reference else None
-    return _sample(faulty, copy, case.entities, try_reverts)
+    return _sample(faulty, copy, case.entities, aided)
 
 
 def in_operation(case: Case) -> Sample:
@@ -57,24 +61,26 @@ def in_operation(case: Case) -> Sample:
     if case.baseline is None:
         raise ValueError("a clean case has no baseline: operations needs an operations split")
     entities, facts = case.baseline
-    return _sample(case, facts, entities, try_reverts=True, exact=True)
+    return _sample(case, facts, entities, aided=True, exact=True)
 
 
 def _sample(
     case: Case,
     reference: Sequence[Fact] | None,
     reference_entities: Sequence[Entity],
-    try_reverts: bool,
+    aided: bool,
     exact: bool = False,
 ) -> Sample:
     observed = forward(build(case.entities, case.facts), always_compare_med=True)
     approved, tried = None, {}
     if reference is not None:
         approved = forward(build(reference_entities, reference), always_compare_med=True)
-        if try_reverts:
+        if aided:
             tried = reverts(Bench(observed, case.facts, case.intents), case.facts, reference)
     said = evidence(case.facts, case.intents, observed, approved)
-    graph = assemble(case.entities, case.facts, case.intents, reference, said, tried, (), exact)
+    graph = assemble(
+        case.entities, case.facts, case.intents, reference, said, tried, (), exact, aided
+    )
     return Sample(graph, _marked(graph, case.labels), case)
 
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, linear
 
+from gsid_service.assemble import siblings
 from gsid_service.schema import Schema
 from gsid_service.score.batch import Batch, Vocabulary, counts
 
@@ -15,16 +16,19 @@ AT_ONCE = 1 << 15  # facts that are encoded together where no gradient is asked 
 
 
 class Encoder(nn.Module, ABC):
-    """h⁰ = Σ_d table_d[x_d] + f(values) + g(evidence) over what applies to the node.
+    """h⁰ = Σ_d table_d[x_d] + f(values) + g(evidence, siblings) over what applies to the node.
 
-    f is the encoder's own; g is a small MLP, the same for all.
+    f is the encoder's own; g is a small MLP, which may see more where an encoder has it.
     """
+
+    more = 0  # what g sees beside evidence and siblings, a parameter
 
     def __init__(self, schema: Schema, width: int) -> None:
         super().__init__()
         self.table = nn.Embedding(Vocabulary(schema).size, width, padding_idx=0)
+        seen = 2 * counts(schema) + siblings.width(schema) + self.more * len(schema.monitored)
         self.evidence = nn.Sequential(
-            nn.Linear(2 * counts(schema), width), nn.ReLU(), nn.Linear(width, width)
+            nn.Linear(seen, 2 * width), nn.ReLU(), nn.Linear(2 * width, width)
         )
 
     def forward(self, batch: Batch) -> Tensor:
@@ -39,13 +43,15 @@ class Encoder(nn.Module, ABC):
             looked_up[batch.entities :][rows].add_(self._facts(batch, rows))
         return looked_up
 
-    def _facts(self, batch: Batch, rows: slice) -> Tensor:
-        facts: Tensor = self.values(batch, rows) + self.evidence(batch.evidence[rows])
-        return facts
-
     @abstractmethod
-    def values(self, batch: Batch, rows: slice) -> Tensor:
-        """[rows, n]: f of the values of some facts."""
+    def _facts(self, batch: Batch, rows: slice) -> Tensor:
+        """[rows, n]: f and g of some facts."""
+
+    def _evidence(self, batch: Batch, rows: slice, *more: Tensor) -> Tensor:
+        """[rows, n]: g of some facts."""
+        seen = torch.cat((batch.evidence[rows], batch.siblings[rows].float(), *more), dim=1)
+        found: Tensor = self.evidence(seen)
+        return found
 
 
 class ACE(Encoder):
@@ -53,17 +59,25 @@ class ACE(Encoder):
 
     The reference copy goes through an encoder of the same form. Both are fused linearly, together
     with the signed difference, whether the two are equal or next to each other, and how much of the
-    network changed; a missing reference adds nothing.
+    network changed; a missing reference adds nothing. g sees the same terms.
     """
+
+    more = 16
 
     def __init__(self, schema: Schema, width: int) -> None:
         super().__init__(schema, width)
         parameters = len(schema.monitored)
         self.observed = nn.Linear(3 * parameters, width, bias=False)
         self.reference = nn.Linear(3 * parameters, width, bias=False)
-        self.fuse = nn.Linear(2 * width + 8 * parameters, width)
+        self.fuse = nn.Linear(2 * width + 10 * parameters, width)
 
-    def values(self, batch: Batch, rows: slice) -> Tensor:
+    def _facts(self, batch: Batch, rows: slice) -> Tensor:
+        terms = self._values(batch, rows)
+        fused = linear(terms, self._fused(), self.fuse.bias)
+        return fused + self._evidence(batch, rows, terms)
+
+    def _values(self, batch: Batch, rows: slice) -> Tensor:
+        """[rows, 16P]: the terms of observed and approved values, and how these compare."""
         value, reference, known = (
             batch.value[rows],
             batch.reference[rows],
@@ -72,17 +86,17 @@ class ACE(Encoder):
         difference, equal = (value - reference) * known / GAMMA, batch.equal[rows]
         differs = known - equal
         near = differs * torch.exp(-((difference * GAMMA) ** 2) / 2)
-        network = batch.exchanged, batch.changed, batch.changes, batch.shared
+        changes = batch.exchanged, batch.changed, batch.changes, batch.alike, batch.alone
         terms = (
             _terms(value, batch.applies[rows]),
             _terms(reference, known),
             *(difference * EPSILON[0], equal, differs, near),
-            *(table[rows] for table in network),
+            *(table[rows] for table in (*changes, batch.shared)),
         )
-        return linear(torch.cat(terms, dim=1), self._fused(), self.fuse.bias)
+        return torch.cat(terms, dim=1)
 
     def _fused(self) -> Tensor:
-        """[n, 14P]: the encoders and their fusion are linear, hence one map."""
+        """[n, 16P]: the encoders and their fusion are linear, hence one map."""
         n = len(self.fuse.weight)
         observed, reference, compared = self.fuse.weight.tensor_split((n, 2 * n), dim=1)
         encoders = (observed @ self.observed.weight, reference @ self.reference.weight)
@@ -101,12 +115,12 @@ class Lookup(Encoder):
         self.reference = nn.Embedding(1 + parameters * self.BINS, width, padding_idx=0)
         self.fuse = nn.Linear(2 * width, width)
 
-    def values(self, batch: Batch, rows: slice) -> Tensor:
+    def _facts(self, batch: Batch, rows: slice) -> Tensor:
         mine = self._rows(batch.value[rows], batch.applies[rows])
         theirs = self._rows(batch.reference[rows], batch.has_reference[rows])
         observed, reference = self.observed(mine).sum(dim=1), self.reference(theirs).sum(dim=1)
         fused: Tensor = self.fuse(torch.cat((observed, reference), dim=1))
-        return fused
+        return fused + self._evidence(batch, rows)
 
     def _rows(self, value: Tensor, applies: Tensor) -> Tensor:
         bins = (value.round().long() + 64).clamp(0, self.BINS - 1)

@@ -111,7 +111,10 @@ class Batch:
     exchanged: Tensor  # [F, P]
     changed: Tensor  # [F, P]
     changes: Tensor  # [F, P]
+    alike: Tensor  # [F, P]
+    alone: Tensor  # [F, P]
     shared: Tensor  # [F, P]
+    siblings: Tensor  # [F, S] of half precision
     evidence: Tensor  # [F, 2C] of C counts: the logarithm of each, and whether it is above 0
     edges: Edges
     read: Tensor  # the facts that have a parameter
@@ -168,6 +171,7 @@ def collate(graphs: Sequence[Graph], vocabulary: Vocabulary, schema: Schema = SC
     return Batch(
         categories=torch.from_numpy(_categories(graphs, vocabulary, order)),
         **scaled,
+        siblings=torch.from_numpy(np.concatenate([g.siblings for g in graphs])[order]),
         evidence=torch.from_numpy(_counts(graphs, order, schema)),
         edges=_edges(args[order]),
         read=torch.from_numpy(read),

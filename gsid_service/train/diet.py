@@ -39,7 +39,7 @@ class Diet:
     The anomaly rate of a network is `rate`, or, for the `spread` of its setting, one drawn from 1
     to 80 % evenly on a logarithmic scale; the share `clean` has no anomaly at all. The share
     `unstated` comes without intents, as the network of an operator who has written none. Whether
-    `reverts` are tried is up to the diet: the paper's methods know nothing of them.
+    the model is `aided` by reverts and siblings is up to the diet: the paper's methods are not.
     """
 
     courses: tuple[Course, ...] = (Course(REFERENCE),)
@@ -48,7 +48,7 @@ class Diet:
     rate: float = 0.4
     clean: float = 0.0
     unstated: float = 0.0
-    reverts: bool = False
+    aided: bool = False
 
     def draw_rate(self, spread: float, rng: random.Random) -> float:
         chance = rng.random()
@@ -69,7 +69,7 @@ MIXED = Diet(
     data_sets=(("standard", 0.5), ("real", 0.3), ("larger", 0.2)),
     clean=0.05,
     unstated=0.15,
-    reverts=True,
+    aided=True,
 )
 
 
@@ -112,7 +112,7 @@ class Meals(IterableDataset[Meal]):
         if setting == OPERATIONS:
             return settings.in_operation(case)
         rate, reference = self.diet.draw_rate(course.spread, rng), setting == REFERENCE
-        return settings.with_faults(case, rate, rng, reference, self.diet.reverts)
+        return settings.with_faults(case, rate, rng, reference, self.diet.aided)
 
     def _case(self, setting: str, name: str, rng: random.Random) -> Case:
         index = rng.randrange(self.diet.networks)

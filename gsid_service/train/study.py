@@ -123,4 +123,4 @@ def _measure(method: str, detector: evaluation.Detector, split: str, rate: float
 
 @lru_cache(maxsize=len(splits.RATES) * len(splits.DATA_SETS))
 def _samples(split: str, rate: float) -> list[Sample]:
-    return list(evaluation.samples(REFERENCE, split, rate, 0, try_reverts=False))
+    return list(evaluation.samples(REFERENCE, split, rate, 0, aided=False))
