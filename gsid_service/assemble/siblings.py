@@ -5,7 +5,7 @@ a route that is like another one but for one value. Nothing but equality and ord
 no scale and no name has a part in it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
