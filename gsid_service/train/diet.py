@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +68,7 @@ MIXED = Diet(
         Course(OPERATIONS, share=0.4, weight=5.0),
     ),
     data_sets=(("standard", 0.5), ("real", 0.3), ("larger", 0.2)),
+    networks=1 << 20,  # hardly one twice: the changes of few cases are learned by heart
     clean=0.05,
     unstated=0.15,
     aided=True,
@@ -131,11 +133,7 @@ def _tensor(array: BoolArray | FloatArray) -> Tensor:
     return torch.from_numpy(array.astype(np.float32))
 
 
-_CASES: dict[tuple[str, int], Case] = {}
-
-
+@lru_cache(maxsize=4096)
 def _case(split: str, index: int) -> Case:
     """A training case, made when it is first asked for, so that training starts at once."""
-    if (split, index) not in _CASES:
-        _CASES[split, index] = splits.SPLITS[split].case(splits.TRAIN, index)
-    return _CASES[split, index]
+    return splits.SPLITS[split].case(splits.TRAIN, index)
