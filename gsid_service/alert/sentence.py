@@ -52,7 +52,7 @@ def _over(alert: Alert) -> str:
 def _expected(alert: Alert | Finding) -> str:
     if alert.expected is None:
         return ", which is suspicious"
-    doubt = " (a suggestion: nobody approved a value)" if alert.suggested else ""
+    doubt = " (a suggestion, and no approved value)" if alert.suggested else ""
     return f", expected {alert.expected}{doubt}"
 
 

@@ -35,11 +35,12 @@ from gsid_service.verify.lost import lost
 from gsid_service.verify.proof import NOT_VERIFIED, Proof, prove
 from gsid_service.verify.repair import Suspect, search
 from gsid_service.verify.reported import differences
-from gsid_service.verify.suggest import Siblings, suggest
+from gsid_service.verify.suggest import Siblings, remedy, suggest
 
 NAMES = tuple(parameter.name for parameter in schema.SCHEMA.monitored)
 COLUMN_OF = {name: column for column, name in enumerate(NAMES)}
 SUGGESTED = 64  # values that nobody approved, for which a better one is looked for
+DOUBTED = 0.05  # the least score of such a value where intents are broken, which may raise it
 ROOM = 2 << 30  # bytes
 
 Detector = Callable[[Graph], Scores]  # a model, or anything else with this signature
@@ -180,12 +181,12 @@ def follow(
             if suspect.slot not in seen.contradicted:
                 scores[suspect.slot] = min(scores[suspect.slot], _probability(worth))
         suspects = [s._replace(probability=scores[s.slot]) for s in suspects]
-        proofs = _proofs(bench, suspects, limits, in_time)
+        proved = list(_proved(bench, suspects, simulated.facts, limits, in_time))
         sessions_gone = _lost(simulated, in_time)
     reported = [fact for fact in seen.facts if fact.predicate == schema.FWD.name]
     found = Diagnosis(
-        values=scores.judged({s.slot: s.expected for s in suspects}),
-        proofs=proofs,
+        values=scores.judged({s.slot: s.expected for s in (*suspects, *(p[0] for p in proved))}),
+        proofs={suspect.slot: proof for suspect, proof in proved},
         broken=[i for i, held in zip(bench.wanted, bench.held, strict=True) if held is False],
         differences=differences(bench.state, reported, seen.stale),
         lost=sessions_gone,
@@ -265,7 +266,8 @@ def _suspects(
     for key, parameter, value in known.different:
         if key not in stale:
             yield Suspect(key, parameter, value, scores[key, parameter])
-    high = (one for one in scores.unapproved(limits.proved) if one[0][0] not in stale)
+    least = min(DOUBTED, limits.proved) if False in bench.held else limits.proved
+    high = (one for one in scores.unapproved(least) if one[0][0] not in stale)
     siblings = None
     for (key, parameter), score in islice(high, SUGGESTED):
         siblings = siblings or Siblings(known.simulated.facts)
@@ -274,16 +276,31 @@ def _suspects(
             yield Suspect(key, parameter, better, score)
 
 
-def _proofs(
-    bench: Bench, suspects: Sequence[Suspect], limits: Limits, in_time: Callable[[], bool]
-) -> dict[Slot, Proof]:
-    """Of every value that may become an alert, the most suspicious first, while there is time."""
+def _proved(
+    bench: Bench,
+    suspects: Sequence[Suspect],
+    facts: Sequence[Fact],
+    limits: Limits,
+    in_time: Callable[[], bool],
+) -> Iterator[tuple[Suspect, Proof]]:
+    """Every value that may become an alert, the most suspicious first, while there is time.
+
+    Where a mistake lies on top of a legitimate change, the approved value may change nothing; what
+    siblings have may then repair what is broken.
+    """
     likely = [s for s in suspects if s.probability >= limits.proved]
     certain = [s for s in likely if s.probability >= limits.certain]
-    return {
-        suspect.slot: prove(bench, suspect, certain) if in_time() else NOT_VERIFIED
-        for suspect in sorted(likely, key=lambda s: -s.probability)
-    }
+    siblings = None
+    for suspect in sorted(likely, key=lambda s: -s.probability):
+        proof = prove(bench, suspect, certain) if in_time() else NOT_VERIFIED
+        is_certain, does_nothing = suspect.probability >= limits.certain, proof == Proof()
+        if is_certain and does_nothing and False in bench.held and in_time():
+            siblings = siblings or Siblings(facts)
+            better = remedy(bench, siblings, suspect.fact, suspect.parameter)
+            if better is not None:
+                suspect = suspect._replace(expected=better)
+                proof = prove(bench, suspect, certain)
+        yield suspect, proof
 
 
 class Diagnoser(Protocol):

@@ -1,10 +1,12 @@
-"""What a value should be where nobody approved one: the best that its siblings have."""
+"""What a value should be where nobody approved one, or the approved one would change nothing: the
+best that its siblings have."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from gsid_service.records import Fact, FactKey
 from gsid_service.simulate.reverts import Bench
+from gsid_service.simulate.revise import Value
 
 TRIED = 5  # the most common values among the siblings
 
@@ -40,9 +42,24 @@ def suggest(bench: Bench, siblings: Siblings, key: FactKey, parameter: str) -> i
     None where the siblings have no other value.
     """
     common = siblings.values(key, parameter)[:TRIED]
-    return max(common, key=lambda v: _net(bench, (key, parameter, v)), default=None)
+    return max(
+        common, key=lambda v: _net(bench, (key, parameter, v), len(bench.wanted)), default=None
+    )
 
 
-def _net(bench: Bench, value: tuple[FactKey, str, int]) -> int:
+def remedy(bench: Bench, siblings: Siblings, key: FactKey, parameter: str) -> int | None:
+    """Likewise of the stated intents; None where no value repairs more of them than it breaks."""
+    common = siblings.values(key, parameter)[:TRIED]
+    worth = {v: _net(bench, (key, parameter, v), bench.stated) for v in common}
+    return max((v for v in worth if worth[v] > 0), key=worth.__getitem__, default=None)
+
+
+def _net(bench: Bench, value: Value, counted: int) -> int:
+    """What it repairs less what it breaks, of so many of the wanted intents."""
     trial = bench.attempt(value)
-    return 0 if trial is None else len(trial.repairs) - len(trial.breaks)
+    if trial is None:
+        return 0
+    repaired, broken = (
+        sum(at < counted for at in places) for places in (trial.repairs, trial.breaks)
+    )
+    return repaired - broken

@@ -91,6 +91,28 @@ def test_a_value_that_nobody_approved_has_a_suggestion(with_reference: bool) -> 
     assert (AT_A, "local_pref") in found.proofs
 
 
+def test_a_value_that_nobody_approved_is_doubted_sooner_where_intents_are_broken() -> None:
+    known = Reference(ENTITIES, [f for f in facts(200, 100) if f.key != AT_A])
+    broken = replace(seen(80, 100), reference=known)
+    assert score(diagnose(broken, Watching(AS1_A=0.3)), AT_A) > 0.5
+    whole = replace(broken, wanted=Intents())
+    assert score(diagnose(whole, Watching(AS1_A=0.3)), AT_A) == 0.3
+
+
+@pytest.mark.parametrize(
+    ("suspicion", "expected"), [(0.8, 100), (0.5, 80)], ids=["certain", "in doubt"]
+)
+def test_a_mistake_upon_a_legitimate_change_has_a_suggestion_that_repairs(
+    suspicion: float, expected: int
+) -> None:
+    changed_since = replace(seen(50, 100), reference=Reference(ENTITIES, facts(80, 100)))
+    found = diagnose(changed_since, Watching(AS1_A=suspicion))
+    value = next(v for v in found.values if v.slot == (AT_A, "local_pref"))
+    assert (value.approved, value.expected) == (80, expected)
+    proof = found.proofs[AT_A, "local_pref"]
+    assert [b.intent for b in proof.broken] == ([BY_A] if expected == 100 else [])
+
+
 def test_reported_forwarding_is_compared_and_not_scored() -> None:
     detector = Watching()
     reports = Fact("fwd", ("RR", "N", "B")), Fact("fwd", ("A", "N", "AS1@A"))
