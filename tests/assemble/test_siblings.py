@@ -1,5 +1,7 @@
 """How values stand among their siblings: as counted one by one, by equality and order alone."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +30,7 @@ def fact(peer: int, network: int, *values: int) -> Fact:
     return Fact("bgp_route", (f"P{peer}", f"N{network}"), params)
 
 
-def graph(drawn: list[tuple[int, ...]], baseline: list[Fact] | None = None) -> Graph:
+def graph(drawn: Sequence[tuple[int, ...]], baseline: list[Fact] | None = None) -> Graph:
     return assemble(ENTITIES, [fact(*route) for route in drawn], baseline=baseline)
 
 
