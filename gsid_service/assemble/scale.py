@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gsid_service.assemble import digits
 from gsid_service.records import BoolArray, FloatArray, Graph
 from gsid_service.schema import SCHEMA, Order, Parameter, Schema
 
@@ -31,6 +32,7 @@ class Scaled(NamedTuple):
     has_reference: BoolArray
     equal: BoolArray
     exchanged: BoolArray  # changed, and another fact changed the other way: two values swapped
+    mistyped: BoolArray  # changed by a digit that was lost or doubled
     changed: Numbers  # the share of the network's values of each parameter that changed
     changes: Numbers  # and their number, as a logarithm; both the same for every fact
     alike: Numbers  # changed: how many others changed to the very same value, as a logarithm
@@ -48,8 +50,11 @@ def scale(graph: Graph, schema: Schema = SCHEMA) -> Scaled:
         reference = graph.reference[len(graph.entities) :, columns]
     has_reference = (reference != -1) & applies
     value, scaled_reference = np.zeros_like(observed), np.zeros_like(observed)
+    mistyped = np.zeros_like(applies)
     for i, parameter in enumerate(parameters):
-        own = reference[has_reference[:, i], i]
+        known = has_reference[:, i]
+        own = reference[known, i]
+        mistyped[known, i] = digits.mistyped(observed[known, i], own, parameter)
         basis = own if len(own) else observed[applies[:, i], i]
         if len(basis):
             value[:, i] = _lay(observed[:, i], basis, parameter)
@@ -66,6 +71,7 @@ def scale(graph: Graph, schema: Schema = SCHEMA) -> Scaled:
         has_reference=has_reference,
         equal=equal,
         exchanged=_exchanged(observed, reference, differs),
+        mistyped=mistyped,
         changed=np.broadcast_to(share, applies.shape).astype(np.float32),
         changes=np.broadcast_to(np.log1p(count), applies.shape).astype(np.float32),
         alike=alike,

@@ -58,18 +58,18 @@ class ACE(Encoder):
     """f = Σ_p Θ_p [ε₁ x_p/γ, ε₂ (x_p/γ)², 1] over the parameters that the fact carries.
 
     The reference copy goes through an encoder of the same form. Both are fused linearly, together
-    with the signed difference, whether the two are equal or next to each other, and how much of the
-    network changed; a missing reference adds nothing. g sees the same terms.
+    with the signed difference, whether the two are equal or next to each other, how much of the
+    network changed, and in what pattern; a missing reference adds nothing. g sees the same terms.
     """
 
-    more = 16
+    more = 17
 
     def __init__(self, schema: Schema, width: int) -> None:
         super().__init__(schema, width)
         parameters = len(schema.monitored)
         self.observed = nn.Linear(3 * parameters, width, bias=False)
         self.reference = nn.Linear(3 * parameters, width, bias=False)
-        self.fuse = nn.Linear(2 * width + 10 * parameters, width)
+        self.fuse = nn.Linear(2 * width + 11 * parameters, width)
 
     def _facts(self, batch: Batch, rows: slice) -> Tensor:
         terms = self._values(batch, rows)
@@ -77,7 +77,7 @@ class ACE(Encoder):
         return fused + self._evidence(batch, rows, terms)
 
     def _values(self, batch: Batch, rows: slice) -> Tensor:
-        """[rows, 16P]: the terms of observed and approved values, and how these compare."""
+        """[rows, 17P]: the terms of observed and approved values, and how these compare."""
         value, reference, known = (
             batch.value[rows],
             batch.reference[rows],
@@ -86,17 +86,17 @@ class ACE(Encoder):
         difference, equal = (value - reference) * known / GAMMA, batch.equal[rows]
         differs = known - equal
         near = differs * torch.exp(-((difference * GAMMA) ** 2) / 2)
-        changes = batch.exchanged, batch.changed, batch.changes, batch.alike, batch.alone
+        patterns = batch.exchanged, batch.mistyped, batch.alike, batch.alone, batch.shared
         terms = (
             _terms(value, batch.applies[rows]),
             _terms(reference, known),
             *(difference * EPSILON[0], equal, differs, near),
-            *(table[rows] for table in (*changes, batch.shared)),
+            *(table[rows] for table in (batch.changed, batch.changes, *patterns)),
         )
         return torch.cat(terms, dim=1)
 
     def _fused(self) -> Tensor:
-        """[n, 16P]: the encoders and their fusion are linear, hence one map."""
+        """[n, 17P]: the encoders and their fusion are linear, hence one map."""
         n = len(self.fuse.weight)
         observed, reference, compared = self.fuse.weight.tensor_split((n, 2 * n), dim=1)
         encoders = (observed @ self.observed.weight, reference @ self.reference.weight)

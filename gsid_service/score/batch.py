@@ -109,6 +109,7 @@ class Batch:
     has_reference: Tensor  # [F, P]
     equal: Tensor  # [F, P]
     exchanged: Tensor  # [F, P]
+    mistyped: Tensor  # [F, P]
     changed: Tensor  # [F, P]
     changes: Tensor  # [F, P]
     alike: Tensor  # [F, P]

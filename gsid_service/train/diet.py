@@ -63,9 +63,9 @@ class Diet:
 SPREAD = (0.01, 0.8)
 MIXED = Diet(
     courses=(
-        Course(SNAPSHOT, share=0.35, weight=1.0, spread=0.4),
-        Course(REFERENCE, share=0.25, weight=3.0, spread=0.8),
-        Course(OPERATIONS, share=0.4, weight=5.0),
+        Course(SNAPSHOT, share=0.27, weight=1.0, spread=0.4),
+        Course(REFERENCE, share=0.28, weight=3.0, spread=0.8),
+        Course(OPERATIONS, share=0.45, weight=5.0),
     ),
     data_sets=(("standard", 0.5), ("real", 0.3), ("larger", 0.2)),
     networks=1 << 20,  # hardly one twice: the changes of few cases are learned by heart

@@ -1,0 +1,41 @@
+"""Digits: from observed and approved values to those that are mistyped, a digit lost or doubled.
+
+People read values in the units that a network uses: of costs 10, 30 and 200 in tens. So both are
+counted in the largest unit of which all approved values are multiples, and from the lowest one
+where the protocol minds no shift, and no scale has a part in it.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gsid_service.records import BoolArray, FloatArray, IntArray
+from gsid_service.schema import Order, Parameter
+
+
+def mistyped(observed: FloatArray, approved: FloatArray, parameter: Parameter) -> BoolArray:
+    """[values]: whether an observed value is the approved one with a digit lost or doubled."""
+    found = np.zeros(len(observed), dtype=np.bool_)
+    if not len(approved):
+        return found
+    lowest = 0 if parameter.order is Order.ADDS_UP else int(approved.min())
+    now, before = (values.astype(np.int64) - lowest for values in (observed, approved))
+    unit = int(np.gcd.reduce(before))
+    rows = np.flatnonzero((now != before) & (now >= 0) & (now % max(unit, 1) == 0))
+    if unit:
+        found[rows] = _are_mistyped(now[rows] // unit, before[rows] // unit)
+    return found
+
+
+def _are_mistyped(now: IntArray, before: IntArray) -> list[bool]:
+    pairs = zip(now.tolist(), before.tolist(), strict=True)
+    return [new in mistakes(old) for new, old in pairs]
+
+
+def mistakes(value: int) -> Iterator[int]:
+    """What a number becomes with one digit lost, or one doubled."""
+    digits = str(value)
+    for i in range(len(digits)):
+        if len(digits) > 1:
+            yield int(digits[:i] + digits[i + 1 :])
+        yield int(digits[: i + 1] + digits[i:])
