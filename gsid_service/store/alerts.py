@@ -185,12 +185,14 @@ def _row(alert: Alert) -> dict[str, Any]:
 def _read(
     connection: Connection, rows: Sequence[Row[Any]], since: datetime | None = None
 ) -> list[Alert]:
+    if not rows:
+        return []
     numbers = [row.number for row in rows]
     events: dict[int, list[AlertEvent]] = {number: [] for number in numbers}
     query = select(alert_events).where(alert_events.c.alert.in_(numbers))
     if since is not None:
         query = query.where(alert_events.c.at >= since)
-    for row in connection.execute(query.order_by(alert_events.c.number)) if numbers else ():
+    for row in connection.execute(query.order_by(alert_events.c.number)):
         events[row.alert].append(AlertEvent(row.at, row.what, row.why, row.who))
     return [_alert(row, events[row.number]) for row in rows]
 

@@ -13,6 +13,8 @@ from gsid_service.store.database import upsert
 from gsid_service.store.tables import collectors as heard
 from gsid_service.store.tables import networks, snapshots
 
+HIGHEST = 2**63 - 1  # number that a database can hold
+
 
 class Incoming(NamedTuple):
     """A snapshot that is to be kept: what it says, and its compressed body."""
@@ -78,6 +80,44 @@ _TOUCH = (
     update(networks)
     .where(networks.c.name.in_(bindparam("names", expanding=True)))
     .values(news=networks.c.news + 1)
+)
+_OLDER = snapshots.alias()
+# Read from the index, backwards: it must not take longer the more snapshots are kept.
+_COMPLETE = (
+    select(_OLDER.c.sequence)
+    .where(_OLDER.c.network == heard.c.network, _OLDER.c.collector == heard.c.collector)
+    .where(_OLDER.c.complete, _OLDER.c.number <= bindparam("until"))
+    .order_by(_OLDER.c.sequence.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+_CHAINS = (
+    select(
+        heard.c.collector,
+        func.min(snapshots.c.sequence),
+        func.max(snapshots.c.sequence),
+        func.count(),
+    )
+    .where(heard.c.network == bindparam("network"))
+    .where(snapshots.c.network == heard.c.network, snapshots.c.collector == heard.c.collector)
+    .where(snapshots.c.sequence >= func.coalesce(_COMPLETE, 0))
+    .where(snapshots.c.number <= bindparam("until"))
+    .group_by(heard.c.collector)
+)
+_OTHERS = select(heard.c.collector).where(
+    heard.c.network == bindparam("network"),
+    heard.c.collector.not_in(bindparam("besides", expanding=True)),
+)
+_EARLIEST = (
+    select(func.min(_OLDER.c.number))
+    .where(_OLDER.c.network == bindparam("network"), _OLDER.c.number <= bindparam("until"))
+    .where(_OLDER.c.collector.in_(_OTHERS), _OLDER.c.complete, _OLDER.c.facts > 0)
+    .group_by(_OLDER.c.collector)
+)
+_FIRST_COMPLETE = (
+    select(*(snapshots.c[name] for name in Kept._fields))
+    .where(snapshots.c.number.in_(_EARLIEST))
+    .order_by(snapshots.c.number)
 )
 
 
@@ -167,28 +207,8 @@ def chains(connection: Connection, network: str, until: int | None = None) -> di
 
     `until` is the number of a snapshot: those that came in later are left out.
     """
-    complete = func.max(snapshots.c.sequence).filter(snapshots.c.complete)
-    first = func.coalesce(complete, func.min(snapshots.c.sequence)).label("first")
-    of_network = snapshots.c.network == network
-    if until is not None:
-        of_network &= snapshots.c.number <= until
-    begins = (
-        select(snapshots.c.collector, first)
-        .where(of_network)
-        .group_by(snapshots.c.collector)
-        .subquery()
-    )
-    rows = connection.execute(
-        select(
-            snapshots.c.collector,
-            func.min(snapshots.c.sequence),
-            func.max(snapshots.c.sequence),
-            func.count(),
-        )
-        .join(begins, snapshots.c.collector == begins.c.collector)
-        .where(of_network, snapshots.c.sequence >= begins.c.first)
-        .group_by(snapshots.c.collector)
-    )
+    until = HIGHEST if until is None else until
+    rows = connection.execute(_CHAINS, {"network": network, "until": until})
     return {collector: Chain(*chain) for collector, *chain in rows}
 
 
@@ -213,18 +233,8 @@ def first_complete(
 ) -> list[Kept]:
     """The complete snapshot that came in first, and says anything, of each collector `besides`
     some; of those up to the number `until`."""
-    earliest = (
-        select(func.min(snapshots.c.number))
-        .where(snapshots.c.network == network, snapshots.c.number <= until)
-        .where(snapshots.c.complete, snapshots.c.facts > 0)
-        .group_by(snapshots.c.collector)
-    )
-    kept = connection.execute(
-        select(*(snapshots.c[name] for name in Kept._fields))
-        .where(snapshots.c.number.in_(earliest), snapshots.c.collector.not_in(besides))
-        .order_by(snapshots.c.number)
-    )
-    return [Kept(*row) for row in kept]
+    given = {"network": network, "until": until, "besides": list(besides)}
+    return [Kept(*row) for row in connection.execute(_FIRST_COMPLETE, given)]
 
 
 def newest(connection: Connection, network: str) -> int:
