@@ -211,6 +211,7 @@ class Alert:
     broken_intents: tuple[BrokenIntent, ...] = ()
     moved: tuple[Move, ...] = ()
     reverting_repairs: int = 0
+    reverting_breaks: int = 0  # stated intents that hold only because of the value
     together: tuple[Restored, ...] = ()  # what else must be put back for that
     verified: bool = True  # whether there was time to simulate what the value does
     suggested: bool = False  # whether the expected value is a suggestion, and no approved one

@@ -50,6 +50,7 @@ class Finding:
     broken_intents: tuple[BrokenIntent, ...] = ()
     moved: tuple[Move, ...] = ()
     reverting_repairs: int = 0
+    reverting_breaks: int = 0
     together: tuple[Restored, ...] = ()
     verified: bool = True
     suggested: bool = False
@@ -157,6 +158,7 @@ def _carrying(alert: Alert, found: Finding, now: datetime) -> Alert:
         broken_intents=found.broken_intents,
         moved=found.moved,
         reverting_repairs=found.reverting_repairs,
+        reverting_breaks=found.reverting_breaks,
         together=found.together,
         verified=found.verified,
         suggested=found.suggested,

@@ -99,19 +99,28 @@ def _breaking(broken: Iterable[BrokenIntent]) -> Iterable[str]:
         for (derived, predicate), count in sorted(kinds.items())
     ]
     if listed:
-        total = sum(kinds.values())
-        yield f"{_listed(listed)} {'intent' if total == 1 else 'intents'} broken"
+        yield f"{_listed(listed)} {_intents(sum(kinds.values()))} broken"
 
 
 def _mending(alert: Alert | Finding) -> Iterable[str]:
+    """What the expected value repairs, and what the operator would lose by it."""
+    what = "the session" if _is_session(alert) else alert.expected
+    breaks = f"{alert.reverting_breaks} stated {_intents(alert.reverting_breaks)}"
     if alert.broken_intents and alert.expected is not None:
         besides = "".join(f", with {t.value} on {place(t.fact)}," for t in alert.together)
         total = alert.reverting_repairs
-        what = "the session" if _is_session(alert) else alert.expected
-        yield f"restoring {what}{besides} repairs {f'all {total}' if total > 1 else 'it'}"
-    elif alert.together:
+        but = f", but breaks {breaks}" if alert.reverting_breaks else ""
+        yield f"restoring {what}{besides} repairs {f'all {total}' if total > 1 else 'it'}{but}"
+        return
+    if alert.together:
         besides = ", ".join(f"{t.parameter} on {place(t.fact)}" for t in alert.together)
         yield f"hidden by {besides}"
+    if alert.reverting_breaks:
+        yield f"restoring {what} would break {breaks}"
+
+
+def _intents(number: int) -> str:
+    return "intent" if number == 1 else "intents"
 
 
 def _not_in_operation(alert: Alert | Finding) -> str:

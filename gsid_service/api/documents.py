@@ -339,6 +339,9 @@ class FindingDocument(BaseModel):
     broken_intents: list[BrokenIntentDocument]
     moved: list[MoveDocument]
     reverting_repairs: int
+    reverting_breaks: int = Field(
+        description="How many stated intents hold that would not with `expected`."
+    )
     together: list[RestoredDocument] = Field(
         description="What else must be put back for the repair."
     )
@@ -353,6 +356,7 @@ class FindingDocument(BaseModel):
             broken_intents=[BrokenIntentDocument.about(b) for b in found.broken_intents],
             moved=[MoveDocument(**move._asdict()) for move in found.moved],
             reverting_repairs=found.reverting_repairs,
+            reverting_breaks=found.reverting_breaks,
             together=[
                 RestoredDocument(fact=FactRef.of(t.fact), parameter=t.parameter, value=t.value)
                 for t in found.together

@@ -49,6 +49,7 @@ def finding(name: str, value: Judged, diagnosis: Diagnosis, merged: Merged) -> F
         broken_intents=proof.broken,
         moved=proof.moved,
         reverting_repairs=len(proof.broken),
+        reverting_breaks=proof.breaks,
         together=proof.together,
         verified=proof.verified,
         suggested=value.expected != value.approved,
@@ -96,6 +97,7 @@ def session_down(name: str, session: FactKey, proof: Proof, merged: Merged) -> F
         broken_intents=proof.broken,
         moved=proof.moved,
         reverting_repairs=len(proof.broken),
+        reverting_breaks=proof.breaks,
         verified=proof.verified,
     )
 

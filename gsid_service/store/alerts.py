@@ -167,6 +167,7 @@ def _row(alert: Alert) -> dict[str, Any]:
             "flapping": alert.flapping,
             "verdict": alert.verdict,
             "since": alert.since.isoformat() if alert.since else None,
+            "reverting_breaks": alert.reverting_breaks,
             "broken_intents": [
                 [
                     b.intent.predicate,
@@ -226,6 +227,7 @@ def _alert(row: Row[Any], events: Iterable[AlertEvent]) -> Alert:
         flapping=document["flapping"],
         verdict=document["verdict"],
         since=datetime.fromisoformat(document["since"]) if document["since"] else None,
+        reverting_breaks=document.get("reverting_breaks", 0),  # not in those of before
         events=tuple(events),
         **{name: document[name] for name in DOCUMENT},
     )

@@ -7,7 +7,7 @@ from gsid_service import schema
 from gsid_service.records import BrokenIntent, Fact, Move, Restored, Severity
 from gsid_service.simulate import intents
 from gsid_service.simulate.forwarding import Forwarding, moved
-from gsid_service.simulate.reverts import Bench
+from gsid_service.simulate.reverts import Bench, Trial
 from gsid_service.verify.repair import Suspect
 
 GRAVE = frozenset({schema.REACHABLE.name, schema.TRAFFIC_ISOLATION.name})
@@ -21,6 +21,7 @@ class Proof(NamedTuple):
     moved: tuple[Move, ...] = ()
     together: tuple[Restored, ...] = ()  # what else must be put back for that
     verified: bool = True
+    breaks: int = 0  # stated intents that hold, and would not with the expected value
 
     @property
     def severity(self) -> Severity:
@@ -47,7 +48,7 @@ def prove(observed: Bench, suspect: Suspect, others: Iterable[Suspect] = ()) -> 
             return _prove_together(observed, suspect, others)
     right = observed.state_of(alone)
     broken = _broken(observed, alone.repairs, observed.state, right)
-    return Proof(broken, moves(right, observed.state))
+    return Proof(broken, moves(right, observed.state), breaks=_breaks(observed, alone))
 
 
 def _touches(bench: Bench, suspect: Suspect, networks: set[int]) -> bool:
@@ -66,7 +67,12 @@ def _prove_together(observed: Bench, suspect: Suspect, others: Sequence[Suspect]
     if not moving:
         return Proof()
     together = tuple(Restored(*value) for value in values)
-    return Proof(_broken(observed, repaired, now, then), moving, together)
+    broken = _broken(observed, repaired, now, then)
+    return Proof(broken, moving, together, breaks=_breaks(observed, right))
+
+
+def _breaks(bench: Bench, trial: Trial) -> int:
+    return sum(place < bench.stated for place in trial.breaks)
 
 
 def _broken(

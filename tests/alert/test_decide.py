@@ -30,6 +30,7 @@ FOUND = Finding(
     broken_intents=BROKEN,
     moved=(Move("R1", "N", "R2", "R3"),),
     reverting_repairs=1,
+    reverting_breaks=2,
 )
 RIGHT = replace(FOUND, observed=3, score=0.1)
 
@@ -59,7 +60,8 @@ def test_an_alert_opens_with_all_that_was_found() -> None:
     assert (alert.status, alert.severity, alert.score) == (Status.FIRING, Severity.CRITICAL, 0.9)
     assert (alert.observed, alert.expected, alert.collector) == (7, 3, "c1")
     assert (alert.broken_intents, alert.moved) == (FOUND.broken_intents, FOUND.moved)
-    assert (alert.reverting_repairs, alert.snapshot_id) == (1, "s1")
+    assert (alert.reverting_repairs, alert.reverting_breaks) == (1, 2)
+    assert alert.snapshot_id == "s1"
     assert alert.first_seen == alert.last_seen == alert.events[0].at == NOW
     assert told(alert) == ["opened"]
     assert "0.90" in alert.events[0].why

@@ -43,6 +43,20 @@ HEAD = f"local_pref on AS65101@R3 → {NETWORK} is 80, expected 200"
             f"{HEAD}: R1 and R2 send traffic to R4, 1 other next hop moved; 2 fwd intents broken; "
             f"restoring 200, with 100 on AS65102@R4 → {NETWORK}, repairs all 2",
         ),
+        (
+            {
+                "moved": MOVED[:1],
+                "broken_intents": FWD[:1],
+                "reverting_repairs": 1,
+                "reverting_breaks": 2,
+            },
+            f"{HEAD}: R1 sends traffic to R4; 1 fwd intent broken; restoring 200 repairs it, "
+            "but breaks 2 stated intents",
+        ),
+        (
+            {"moved": MOVED[:1], "reverting_breaks": 1},
+            f"{HEAD}: R1 sends traffic to R4; restoring 200 would break 1 stated intent",
+        ),
         ({"verified": False}, f"{HEAD}: what it does was not verified for want of time"),
         (
             {"suggested": True},

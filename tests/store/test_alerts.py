@@ -42,6 +42,7 @@ FULL = Alert(
     ),
     moved=(Move("R1", "203.0.113.0/24", "R2", None), Move("R2", "203.0.113.0/24", None, "R3, R4")),
     reverting_repairs=2,
+    reverting_breaks=1,
     flapping=True,
     verdict="false",
     events=(OPENED, AlertEvent(NOW, "acknowledged", "mine", "ann"), OPENED),

@@ -53,6 +53,12 @@ def test_a_wrong_value_is_proved_by_what_it_broke_and_moved() -> None:
     }
 
 
+def test_a_proof_says_what_the_expected_value_would_break_of_what_is_stated() -> None:
+    stated, derived = Intents((HOP_A, VIA_A)), Intents(derived=(HOP_A, VIA_A))
+    assert proof(bench(50, stated), 200).breaks == 2
+    assert proof(bench(50, derived), 200).breaks == 0
+
+
 def test_an_intent_that_the_expected_value_does_not_mend_is_not_blamed_on_it() -> None:
     never = Fact("reachable", ("RR", "N", "B"))
     assert proof(bench(50, Intents((never,))), 60) == Proof()
