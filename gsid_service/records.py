@@ -184,6 +184,13 @@ class Move(NamedTuple):
     after: str | None
 
 
+class Unsettled(NamedTuple):
+    """A network to which traffic has no one stable outcome: now, or with the expected value."""
+
+    network: str
+    now: bool
+
+
 class AlertEvent(NamedTuple):
     at: datetime
     what: str
@@ -212,6 +219,7 @@ class Alert:
     moved: tuple[Move, ...] = ()
     reverting_repairs: int = 0
     reverting_breaks: int = 0  # stated intents that hold only because of the value
+    unsettled: tuple[Unsettled, ...] = ()
     together: tuple[Restored, ...] = ()  # what else must be put back for that
     verified: bool = True  # whether there was time to simulate what the value does
     suggested: bool = False  # whether the expected value is a suggestion, and no approved one

@@ -18,6 +18,7 @@ from gsid_service.records import (
     Severity,
     Status,
     UnderWay,
+    Unsettled,
 )
 
 OPENED, REOPENED, RESOLVED = "opened", "reopened", "resolved"
@@ -51,6 +52,7 @@ class Finding:
     moved: tuple[Move, ...] = ()
     reverting_repairs: int = 0
     reverting_breaks: int = 0
+    unsettled: tuple[Unsettled, ...] = ()
     together: tuple[Restored, ...] = ()
     verified: bool = True
     suggested: bool = False
@@ -159,6 +161,7 @@ def _carrying(alert: Alert, found: Finding, now: datetime) -> Alert:
         moved=found.moved,
         reverting_repairs=found.reverting_repairs,
         reverting_breaks=found.reverting_breaks,
+        unsettled=found.unsettled,
         together=found.together,
         verified=found.verified,
         suggested=found.suggested,

@@ -20,7 +20,8 @@ def sentence(alert: Alert | Finding) -> str:
     parts = [f"{alert.parameter} on {place(alert.fact)} is {alert.observed}{expected}"]
     if _is_session(alert):
         parts = [f"the {_session(alert)} is {alert.observed}{_announced(alert)}"]
-    told = [*_leaving(alert.moved), *_breaking(alert.broken_intents), *_mending(alert)]
+    moving = [*_leaving(alert.moved), *_unsettled(alert)]
+    told = [*moving, *_breaking(alert.broken_intents), *_mending(alert)]
     if not alert.verified:
         told = ["what it does was not verified for want of time"]
     return ": ".join([*parts, "; ".join(told or ["no traffic moves"])])
@@ -82,10 +83,20 @@ def _leaving(moved: Iterable[Move]) -> Iterable[str]:
     yield f"{_named(routers)} {where}{others}"
 
 
-def _named(routers: list[str]) -> str:
-    if len(routers) <= NAMED + 1:
-        return _listed(routers)
-    return f"{', '.join(routers[:NAMED])} and {len(routers) - NAMED} more"
+def _unsettled(alert: Alert | Finding) -> Iterable[str]:
+    """Of which networks nobody can tell where their traffic goes."""
+    told = {move.network for move in alert.moved}
+    unsettled = [one for one in alert.unsettled if one.network not in told]
+    if now := [one.network for one in unsettled if one.now]:
+        yield f"traffic to {_named(now)} has no one stable outcome"
+    if then := [one.network for one in unsettled if not one.now]:
+        yield f"with {alert.expected} traffic to {_named(then)} would have no one stable outcome"
+
+
+def _named(names: list[str]) -> str:
+    if len(names) <= NAMED + 1:
+        return _listed(names)
+    return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
 
 
 def _listed(words: list[str]) -> str:

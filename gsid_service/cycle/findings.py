@@ -51,6 +51,7 @@ def finding(name: str, value: Judged, diagnosis: Diagnosis, merged: Merged) -> F
         reverting_repairs=len(proof.broken),
         reverting_breaks=proof.breaks,
         together=proof.together,
+        unsettled=proof.unsettled,
         verified=proof.verified,
         suggested=value.expected != value.approved,
     )

@@ -19,6 +19,7 @@ from gsid_service.records import (
     Severity,
     Status,
     UnderWay,
+    Unsettled,
 )
 from gsid_service.store.news import tell
 from gsid_service.store.tables import alert_events, alerts, networks, notifications
@@ -168,6 +169,7 @@ def _row(alert: Alert) -> dict[str, Any]:
             "verdict": alert.verdict,
             "since": alert.since.isoformat() if alert.since else None,
             "reverting_breaks": alert.reverting_breaks,
+            "unsettled": [list(network) for network in alert.unsettled],
             "broken_intents": [
                 [
                     b.intent.predicate,
@@ -227,7 +229,9 @@ def _alert(row: Row[Any], events: Iterable[AlertEvent]) -> Alert:
         flapping=document["flapping"],
         verdict=document["verdict"],
         since=datetime.fromisoformat(document["since"]) if document["since"] else None,
-        reverting_breaks=document.get("reverting_breaks", 0),  # not in those of before
+        # These are not in alerts that an older version kept.
+        reverting_breaks=document.get("reverting_breaks", 0),
+        unsettled=tuple(Unsettled(*network) for network in document.get("unsettled", ())),
         events=tuple(events),
         **{name: document[name] for name in DOCUMENT},
     )

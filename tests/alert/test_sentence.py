@@ -5,7 +5,16 @@ from dataclasses import replace
 import pytest
 
 from gsid_service.alert.sentence import sentence
-from gsid_service.records import BrokenIntent, Fact, FactKey, Move, Restored, Severity, Status
+from gsid_service.records import (
+    BrokenIntent,
+    Fact,
+    FactKey,
+    Move,
+    Restored,
+    Severity,
+    Status,
+    Unsettled,
+)
 from tests.notify.making import alert
 
 NETWORK = "203.0.113.0/24"
@@ -56,6 +65,18 @@ HEAD = f"local_pref on AS65101@R3 → {NETWORK} is 80, expected 200"
         (
             {"moved": MOVED[:1], "reverting_breaks": 1},
             f"{HEAD}: R1 sends traffic to R4; restoring 200 would break 1 stated intent",
+        ),
+        (
+            {"unsettled": (Unsettled(NETWORK, now=True),)},
+            f"{HEAD}: traffic to {NETWORK} has no one stable outcome",
+        ),
+        (
+            {"unsettled": (Unsettled(NETWORK, now=False),)},
+            f"{HEAD}: with 200 traffic to {NETWORK} would have no one stable outcome",
+        ),
+        (
+            {"moved": MOVED[:1], "unsettled": (Unsettled(NETWORK, now=True),)},
+            f"{HEAD}: R1 sends traffic to R4",
         ),
         ({"verified": False}, f"{HEAD}: what it does was not verified for want of time"),
         (

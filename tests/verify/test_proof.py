@@ -2,7 +2,16 @@
 
 import pytest
 
-from gsid_service.records import BrokenIntent, Entity, Fact, FactKey, Intents, Move, Severity
+from gsid_service.records import (
+    BrokenIntent,
+    Entity,
+    Fact,
+    FactKey,
+    Intents,
+    Move,
+    Severity,
+    Unsettled,
+)
 from gsid_service.simulate.forwarding import forward
 from gsid_service.simulate.plane import build
 from gsid_service.simulate.reverts import Bench
@@ -118,9 +127,12 @@ def test_a_network_without_one_outcome_is_no_proof() -> None:
             Fact(*ROUTE, {"local_pref": local_pref, "as_path_length": 1}),
         ]
 
+    def nothing(now: bool) -> Proof:
+        return Proof(unsettled=(Unsettled("N", now),))
+
     observed = forward(build(entities, disputed(100)))
     assert not observed.is_stable(0)
     wanted = Intents((Fact("reachable", ("RR1", "N", "A")),))
-    assert proof(Bench(observed, disputed(100), wanted.stated), 50) == Proof()
+    assert proof(Bench(observed, disputed(100), wanted.stated), 50) == nothing(now=True)
     settled = forward(build(entities, disputed(50)))
-    assert proof(Bench(settled, disputed(50), wanted.stated), 100) == Proof()
+    assert proof(Bench(settled, disputed(50), wanted.stated), 100) == nothing(now=False)
