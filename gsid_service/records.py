@@ -184,6 +184,15 @@ class Move(NamedTuple):
     after: str | None
 
 
+class Ending(Enum):
+    """Why an alert is over."""
+
+    RESTORED = "restored"  # the value is the expected one again
+    APPROVED = "approved"  # the value stayed, and became the expected one
+    GONE = "gone"  # what it was about is no longer there
+    BELIEVED = "believed"  # the value is another than expected, and no longer suspicious
+
+
 class Unsettled(NamedTuple):
     """A network to which traffic has no one stable outcome: now, or with the expected value."""
 
@@ -227,6 +236,7 @@ class Alert:
     flapping: bool = False
     verdict: str | None = None  # "true" or "false" alarm, where somebody said so
     since: datetime | None = None  # when it last opened
+    ending: Ending | None = None  # of a resolved one
     events: tuple[AlertEvent, ...] = ()
 
     def with_event(self, event: AlertEvent) -> "Alert":

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from gsid_service.alert.decide import Finding
-from gsid_service.records import Alert, BrokenIntent, FactKey, Move, Status
+from gsid_service.records import Alert, BrokenIntent, Ending, FactKey, Move, Status
 from gsid_service.schema import EBGP, FWD, IBGP
 
 SESSIONS = frozenset({EBGP.name, IBGP.name})
@@ -44,7 +44,14 @@ def _session(alert: Alert | Finding) -> str:
 def _over(alert: Alert) -> str:
     if _is_session(alert):
         return f"over: the {_session(alert)} is up again, or no longer expected"
+    if alert.fact.predicate == FWD.name:
+        router, network, hop = alert.fact.args
+        return f"over: {router} no longer forwards {network} to {hop}, or that is configured now"
     value = f"{alert.parameter} on {place(alert.fact)}"
+    if alert.ending is Ending.GONE:
+        return f"over: {value} is no longer there"
+    if alert.ending is Ending.BELIEVED:
+        return f"over: {value} is no longer suspicious"
     if alert.observed == alert.expected:
         return f"over: {value} is still {alert.observed}, which is the expected value now"
     return f"restored: {value} is no longer wrong"
@@ -66,21 +73,28 @@ def _announced(alert: Alert | Finding) -> str:
 
 
 def _leaving(moved: Iterable[Move]) -> Iterable[str]:
-    """Whose traffic goes where: the most common new way, and how many more there are."""
+    """Whose traffic goes where: who has no way, or the most common new one, and how many more."""
     ways = Counter(move.after for move in moved)
     if not ways:
         return
-    after, _ = ways.most_common(1)[0]
-    routers = list(dict.fromkeys(move.router for move in moved if move.after == after))
-    verb = "sends" if len(routers) == 1 else "send"
-    where = (
-        f"{verb} traffic to {after}"
-        if after
-        else f"{'has' if len(routers) == 1 else 'have'} no way any more"
-    )
+    after = None if None in ways else ways.most_common(1)[0][0]
+    going = [move for move in moved if move.after == after]
+    routers = list(dict.fromkeys(move.router for move in going))
+    one = len(routers) == 1
+    if after is None:
+        where = f"{'has' if one else 'have'} no way to {_lost(going, len(routers))} any more"
+    else:
+        where = f"{'sends' if one else 'send'} traffic to {after}"
     more = sum(ways.values()) - ways[after]
     others = f", {more} other next {'hop' if more == 1 else 'hops'} moved" if more else ""
     yield f"{_named(routers)} {where}{others}"
+
+
+def _lost(moved: list[Move], routers: int) -> str:
+    """The networks that are out of reach, of all these routers or each of some."""
+    networks = list(dict.fromkeys(move.network for move in moved))
+    each = "" if len(moved) == routers * len(networks) else "some of "
+    return f"{each}{_named(networks)}"
 
 
 def _unsettled(alert: Alert | Finding) -> Iterable[str]:
@@ -136,8 +150,7 @@ def _intents(number: int) -> str:
 
 def _not_in_operation(alert: Alert | Finding) -> str:
     router, network = alert.fact.args[:2]
-    configured = alert.expected or "nobody"
-    return (
-        f"{router} forwards {network} to {alert.observed}, but what is configured leads to "
-        f"{configured}: configured, but not in operation"
-    )
+    forwards = f"{router} forwards {network} to {alert.observed}, but what is configured leads"
+    if alert.expected is None:
+        return f"{forwards} nowhere: in operation, but not configured"
+    return f"{forwards} to {alert.expected}: configured, but not in operation"

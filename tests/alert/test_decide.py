@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsid_service.alert.decide import Finding, Rules, acknowledged, decide, judged
-from gsid_service.records import Alert, BrokenIntent, Fact, FactKey, Move, Severity, Status
+from gsid_service.records import Alert, BrokenIntent, Ending, Fact, FactKey, Move, Severity, Status
 from tests.store.making import NOW
 
 MINUTE = timedelta(minutes=1)
@@ -88,17 +88,17 @@ def test_one_opens_at_the_very_score_and_without_an_expected_value(one: Finding)
 
 
 @pytest.mark.parametrize(
-    ("one", "why"),
+    ("one", "ending", "why"),
     [
-        (None, "no longer there"),
-        (found(observed=3, score=0.95), "the value is 3, as expected"),
-        (found(expected=7, score=0.95), "7 is the expected value now, it was 3"),
-        (found(score=0.39), "the score 0.39 is below 0.4"),
+        (None, Ending.GONE, "no longer there"),
+        (found(observed=3, score=0.95), Ending.RESTORED, "the value is 3, as expected"),
+        (found(expected=7, score=0.95), Ending.APPROVED, "7 is the expected value now, it was 3"),
+        (found(score=0.39), Ending.BELIEVED, "the score 0.39 is below 0.4"),
     ],
 )
-def test_an_alert_resolves_and_says_why(one: Finding | None, why: str) -> None:
+def test_an_alert_resolves_and_says_why(one: Finding | None, ending: Ending, why: str) -> None:
     alert = after(opened(), one)
-    assert alert.status is Status.RESOLVED
+    assert (alert.status, alert.ending) == (Status.RESOLVED, ending)
     assert told(alert) == ["opened", "resolved"]
     assert why in alert.events[-1].why
     assert alert.events[-1].at == alert.last_seen == NOW + MINUTE
@@ -138,6 +138,7 @@ def test_what_came_back_opens_the_same_alert_again() -> None:
     assert after(closed, found(score=0.5)) == closed
     again = after(closed, FOUND, NOW + 2 * MINUTE)
     assert (again.id, again.status, again.verdict) == ("a17", Status.FIRING, None)
+    assert again.ending is None
     assert (again.first_seen, again.last_seen) == (NOW, NOW + 2 * MINUTE)
     assert told(again) == ["opened", "resolved", "reopened"]
 

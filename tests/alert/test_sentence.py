@@ -7,6 +7,7 @@ import pytest
 from gsid_service.alert.sentence import sentence
 from gsid_service.records import (
     BrokenIntent,
+    Ending,
     Fact,
     FactKey,
     Move,
@@ -40,7 +41,15 @@ HEAD = f"local_pref on AS65101@R3 → {NETWORK} is 80, expected 200"
         ),
         (
             {"moved": (Move("R1", NETWORK, "R3", None),)},
-            f"{HEAD}: R1 has no way any more",
+            f"{HEAD}: R1 has no way to {NETWORK} any more",
+        ),
+        (
+            {"moved": (*MOVED[:3], *(Move(r, NETWORK, "R3", None) for r in ("R8", "R9")))},
+            f"{HEAD}: R8 and R9 have no way to {NETWORK} any more, 3 other next hops moved",
+        ),
+        (
+            {"moved": (Move("R1", NETWORK, "R3", None), Move("R2", "N2", "R3", None))},
+            f"{HEAD}: R1 and R2 have no way to some of {NETWORK} and N2 any more",
         ),
         (
             {
@@ -98,6 +107,14 @@ def test_what_is_over_is_said_to_be() -> None:
     assert over == f"restored: local_pref on AS65101@R3 → {NETWORK} is no longer wrong"
 
 
+@pytest.mark.parametrize(
+    ("ending", "text"), [(Ending.GONE, "there"), (Ending.BELIEVED, "suspicious")]
+)
+def test_what_was_not_put_back_is_not_called_restored(ending: Ending, text: str) -> None:
+    over = sentence(replace(ALERT, status=Status.RESOLVED, ending=ending))
+    assert over == f"over: local_pref on AS65101@R3 → {NETWORK} is no longer {text}"
+
+
 def test_what_was_approved_is_not_called_restored() -> None:
     over = sentence(replace(ALERT, status=Status.RESOLVED, expected=ALERT.observed))
     told = f"local_pref on AS65101@R3 → {NETWORK} is still 80, which is the expected value now"
@@ -121,6 +138,13 @@ def test_what_is_configured_but_not_in_operation() -> None:
     assert sentence(odd) == (
         f"R1 forwards {NETWORK} to R4, but what is configured leads to R3: "
         "configured, but not in operation"
+    )
+    assert sentence(replace(odd, expected=None)) == (
+        f"R1 forwards {NETWORK} to R4, but what is configured leads nowhere: "
+        "in operation, but not configured"
+    )
+    assert sentence(replace(odd, status=Status.RESOLVED, ending=Ending.GONE)) == (
+        f"over: R1 no longer forwards {NETWORK} to R4, or that is configured now"
     )
 
 
