@@ -184,6 +184,22 @@ class Move(NamedTuple):
     after: str | None
 
 
+class Ending(Enum):
+    """Why an alert is over."""
+
+    RESTORED = "restored"  # the value is the expected one again
+    APPROVED = "approved"  # the value stayed, and became the expected one
+    GONE = "gone"  # what it was about is no longer there
+    BELIEVED = "believed"  # the value is another than expected, and no longer suspicious
+
+
+class Unsettled(NamedTuple):
+    """A network to which traffic has no one stable outcome: now, or with the expected value."""
+
+    network: str
+    now: bool
+
+
 class AlertEvent(NamedTuple):
     at: datetime
     what: str
@@ -211,6 +227,8 @@ class Alert:
     broken_intents: tuple[BrokenIntent, ...] = ()
     moved: tuple[Move, ...] = ()
     reverting_repairs: int = 0
+    reverting_breaks: int = 0  # stated intents that hold only because of the value
+    unsettled: tuple[Unsettled, ...] = ()
     together: tuple[Restored, ...] = ()  # what else must be put back for that
     verified: bool = True  # whether there was time to simulate what the value does
     suggested: bool = False  # whether the expected value is a suggestion, and no approved one
@@ -218,6 +236,7 @@ class Alert:
     flapping: bool = False
     verdict: str | None = None  # "true" or "false" alarm, where somebody said so
     since: datetime | None = None  # when it last opened
+    ending: Ending | None = None  # of a resolved one
     events: tuple[AlertEvent, ...] = ()
 
     def with_event(self, event: AlertEvent) -> "Alert":

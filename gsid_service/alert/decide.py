@@ -12,12 +12,14 @@ from gsid_service.records import (
     Alert,
     AlertEvent,
     BrokenIntent,
+    Ending,
     FactKey,
     Move,
     Restored,
     Severity,
     Status,
     UnderWay,
+    Unsettled,
 )
 
 OPENED, REOPENED, RESOLVED = "opened", "reopened", "resolved"
@@ -50,6 +52,8 @@ class Finding:
     broken_intents: tuple[BrokenIntent, ...] = ()
     moved: tuple[Move, ...] = ()
     reverting_repairs: int = 0
+    reverting_breaks: int = 0
+    unsettled: tuple[Unsettled, ...] = ()
     together: tuple[Restored, ...] = ()
     verified: bool = True
     suggested: bool = False
@@ -70,14 +74,15 @@ def _turned(
     if before is None or before.status is Status.RESOLVED:
         return _maybe_open(before, found, rules, now)
     if found is None:
-        return _resolved(before, "what it is about is no longer there", now)
+        return _resolved(before, Ending.GONE, "what it is about is no longer there", now)
     if found.stale:
         return before
     if found.observed == found.expected:
-        return _resolved(_excused(before, found), _as_expected(before, found), now)
+        ending = Ending.APPROVED if _approved(before, found) else Ending.RESTORED
+        return _resolved(_excused(before, found), ending, _as_expected(before, found), now)
     if found.score < rules.close_score:
         why = f"the score {found.score:.2f} is below {rules.close_score:g}"
-        return _resolved(before, why, now)
+        return _resolved(before, Ending.BELIEVED, why, now)
     return _updated(before, found, now)
 
 
@@ -109,7 +114,12 @@ def _maybe_open(
         )
         return _carrying(fresh, found, now).with_event(AlertEvent(now, OPENED, why))
     after = replace(
-        before, status=Status.FIRING, verdict=None, under_way=found.under_way, since=now
+        before,
+        status=Status.FIRING,
+        verdict=None,
+        under_way=found.under_way,
+        since=now,
+        ending=None,
     )
     again = _carrying(after, found, now)
     return again.with_event(AlertEvent(now, REOPENED, why))
@@ -142,8 +152,8 @@ def _approved(before: Alert, found: Finding) -> bool:
     return before.observed == found.observed == found.expected
 
 
-def _resolved(before: Alert, why: str, now: datetime) -> Alert:
-    after = replace(before, status=Status.RESOLVED, last_seen=now)
+def _resolved(before: Alert, ending: Ending, why: str, now: datetime) -> Alert:
+    after = replace(before, status=Status.RESOLVED, ending=ending, last_seen=now)
     return after.with_event(AlertEvent(now, RESOLVED, why))
 
 
@@ -157,6 +167,8 @@ def _carrying(alert: Alert, found: Finding, now: datetime) -> Alert:
         broken_intents=found.broken_intents,
         moved=found.moved,
         reverting_repairs=found.reverting_repairs,
+        reverting_breaks=found.reverting_breaks,
+        unsettled=found.unsettled,
         together=found.together,
         verified=found.verified,
         suggested=found.suggested,

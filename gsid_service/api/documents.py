@@ -293,6 +293,11 @@ class MoveDocument(BaseModel):
     after: str | None = Field(examples=["R4"])
 
 
+class UnsettledDocument(BaseModel):
+    network: str = Field(examples=["203.0.113.0/24"])
+    now: bool = Field(description="As it is; otherwise with the expected value.")
+
+
 class EventDocument(BaseModel):
     at: datetime
     what: str = Field(examples=["opened"])
@@ -339,6 +344,12 @@ class FindingDocument(BaseModel):
     broken_intents: list[BrokenIntentDocument]
     moved: list[MoveDocument]
     reverting_repairs: int
+    reverting_breaks: int = Field(
+        description="How many stated intents hold that would not with `expected`."
+    )
+    unsettled: list[UnsettledDocument] = Field(
+        description="Networks without one stable outcome, of which nothing is proved."
+    )
     together: list[RestoredDocument] = Field(
         description="What else must be put back for the repair."
     )
@@ -353,6 +364,8 @@ class FindingDocument(BaseModel):
             broken_intents=[BrokenIntentDocument.about(b) for b in found.broken_intents],
             moved=[MoveDocument(**move._asdict()) for move in found.moved],
             reverting_repairs=found.reverting_repairs,
+            reverting_breaks=found.reverting_breaks,
+            unsettled=[UnsettledDocument(**one._asdict()) for one in found.unsettled],
             together=[
                 RestoredDocument(fact=FactRef.of(t.fact), parameter=t.parameter, value=t.value)
                 for t in found.together

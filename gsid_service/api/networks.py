@@ -59,21 +59,23 @@ def known(connection: Connection, name: str, who: Token, to_change: bool = False
     return network
 
 
-def snapshot_number(snapshot_id: str) -> int:
+def snapshot_number(snapshot_id: str, field: str = "snapshot") -> int:
     """The number in an id such as s1042."""
     digits = snapshot_id[1:]
     if snapshot_id[:1] != "s" or not digits.isascii() or not digits.isdigit() or len(digits) > 18:
         reason = f"{snapshot_id!r} is not the id of a snapshot, as in s1042"
-        raise about(422, "snapshot", reason)
+        raise about(422, field, reason)
     return int(digits)
 
 
-def own_snapshot(connection: Connection, network: str, snapshot_id: str) -> int:
+def own_snapshot(
+    connection: Connection, network: str, snapshot_id: str, field: str = "snapshot"
+) -> int:
     """The number of a snapshot, which must be one of this network."""
-    number = snapshot_number(snapshot_id)
+    number = snapshot_number(snapshot_id, field)
     if snapshots.network_of(connection, number) != network:
         reason = f"{snapshot_id} is not a snapshot of {network}"
-        raise about(404, "snapshot", reason)
+        raise about(404, field, reason)
     return number
 
 
@@ -271,7 +273,8 @@ def get_diff(
     service = service_of(request)
     with service.database.read() as connection:
         known(connection, network, who)
-        numbers = [own_snapshot(connection, network, name) for name in (before, after)]
+        ends = ((before, "from"), (after, "to"))
+        numbers = [own_snapshot(connection, network, name, field) for name, field in ends]
     changes = differences(*(service.state_at(network, number).facts for number in numbers))
     end = max(start, 0) + limit
     following = paging.encode([end]) if end < len(changes) else None

@@ -78,12 +78,17 @@ def check(
     ] = None,
     url: Url = LOCAL,
     token: Secret = None,
+    as_json: AsJson = False,
 ) -> None:
     """Say what a candidate would break and move, before it is there.
 
     Exit 0: clean; 1: something new is wrong, or a stated intent would break; 2: bad input, or no
     service.
     """
+    if as_json and form is Format.TABLE:
+        form = Format.JSON
+    if as_json and form is not Format.JSON:
+        refuse(f"--json: not with --format {form.value}")
     if output is not None and form is Format.TABLE:
         refuse("--output: choose --format json, sarif or junit with it")
     body, name = _candidate(file, network)

@@ -49,7 +49,9 @@ def finding(name: str, value: Judged, diagnosis: Diagnosis, merged: Merged) -> F
         broken_intents=proof.broken,
         moved=proof.moved,
         reverting_repairs=len(proof.broken),
+        reverting_breaks=proof.breaks,
         together=proof.together,
+        unsettled=proof.unsettled,
         verified=proof.verified,
         suggested=value.expected != value.approved,
     )
@@ -96,6 +98,7 @@ def session_down(name: str, session: FactKey, proof: Proof, merged: Merged) -> F
         broken_intents=proof.broken,
         moved=proof.moved,
         reverting_repairs=len(proof.broken),
+        reverting_breaks=proof.breaks,
         verified=proof.verified,
     )
 

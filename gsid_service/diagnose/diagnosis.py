@@ -293,7 +293,8 @@ def _proved(
     siblings = None
     for suspect in sorted(likely, key=lambda s: -s.probability):
         proof = prove(bench, suspect, certain) if in_time() else NOT_VERIFIED
-        is_certain, does_nothing = suspect.probability >= limits.certain, proof == Proof()
+        is_certain = suspect.probability >= limits.certain
+        does_nothing = proof.verified and not proof.broken and not proof.moved
         if is_certain and does_nothing and False in bench.held and in_time():
             siblings = siblings or Siblings(facts)
             better = remedy(bench, siblings, suspect.fact, suspect.parameter)

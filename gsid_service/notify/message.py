@@ -61,6 +61,8 @@ def document(alert: Alert, listed: int) -> dict[str, Any]:
         ],
         "moved": [move._asdict() for move in alert.moved[:listed]],
         "reverting_repairs": alert.reverting_repairs,
+        "reverting_breaks": alert.reverting_breaks,
+        "unsettled": [network._asdict() for network in alert.unsettled[:listed]],
         "together": [
             {
                 "fact": {"predicate": t.fact.predicate, "args": list(t.fact.args)},

@@ -12,6 +12,7 @@ from gsid_service.records import (
     Alert,
     AlertEvent,
     BrokenIntent,
+    Ending,
     Fact,
     FactKey,
     Move,
@@ -19,6 +20,7 @@ from gsid_service.records import (
     Severity,
     Status,
     UnderWay,
+    Unsettled,
 )
 from gsid_service.store.news import tell
 from gsid_service.store.tables import alert_events, alerts, networks, notifications
@@ -167,6 +169,9 @@ def _row(alert: Alert) -> dict[str, Any]:
             "flapping": alert.flapping,
             "verdict": alert.verdict,
             "since": alert.since.isoformat() if alert.since else None,
+            "reverting_breaks": alert.reverting_breaks,
+            "ending": alert.ending.value if alert.ending else None,
+            "unsettled": [list(network) for network in alert.unsettled],
             "broken_intents": [
                 [
                     b.intent.predicate,
@@ -228,6 +233,10 @@ def _alert(row: Row[Any], events: Iterable[AlertEvent]) -> Alert:
         flapping=document["flapping"],
         verdict=document["verdict"],
         since=datetime.fromisoformat(document["since"]) if document["since"] else None,
+        # These are not in alerts that an older version kept.
+        reverting_breaks=document.get("reverting_breaks", 0),
+        ending=Ending(document["ending"]) if document.get("ending") else None,
+        unsettled=tuple(Unsettled(*network) for network in document.get("unsettled", ())),
         events=tuple(events),
         **{name: document[name] for name in DOCUMENT},
     )

@@ -51,4 +51,8 @@ def _proof(actual: Forwarding, right: Forwarding, wanted: Intents) -> Proof:
         for intent in intents
         if satisfied(intent, actual) is False and satisfied(intent, right)
     )
-    return Proof(broken, moves(right, actual))
+    breaks = sum(
+        satisfied(intent, actual) is True and satisfied(intent, right) is False
+        for intent in wanted.stated
+    )
+    return Proof(broken, moves(right, actual), breaks=breaks)

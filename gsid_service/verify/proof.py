@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gsid_service import schema
-from gsid_service.records import BrokenIntent, Fact, Move, Restored, Severity
+from gsid_service.records import BrokenIntent, Fact, Move, Restored, Severity, Unsettled
 from gsid_service.simulate import intents
 from gsid_service.simulate.forwarding import Forwarding, moved
-from gsid_service.simulate.reverts import Bench
+from gsid_service.simulate.reverts import Bench, Trial
 from gsid_service.verify.repair import Suspect
 
 GRAVE = frozenset({schema.REACHABLE.name, schema.TRAFFIC_ISOLATION.name})
@@ -21,6 +21,8 @@ class Proof(NamedTuple):
     moved: tuple[Move, ...] = ()
     together: tuple[Restored, ...] = ()  # what else must be put back for that
     verified: bool = True
+    breaks: int = 0  # stated intents that hold, and would not with the expected value
+    unsettled: tuple[Unsettled, ...] = ()  # of these networks nothing is proved
 
     @property
     def severity(self) -> Severity:
@@ -40,14 +42,16 @@ def prove(observed: Bench, suspect: Suspect, others: Iterable[Suspect] = ()) -> 
     alone = observed.attempt(suspect.value)
     if alone is None:
         return Proof()
+    unsettled = _unsettled(observed, alone)
     if not alone.moves:
         touched = set(alone.networks)
         others = [o for o in others if o != suspect and _touches(observed, o, touched)]
         if others:
-            return _prove_together(observed, suspect, others)
+            return _prove_together(observed, suspect, others)._replace(unsettled=unsettled)
     right = observed.state_of(alone)
     broken = _broken(observed, alone.repairs, observed.state, right)
-    return Proof(broken, moves(right, observed.state))
+    moving = moves(right, observed.state)
+    return Proof(broken, moving, breaks=_breaks(observed, alone), unsettled=unsettled)
 
 
 def _touches(bench: Bench, suspect: Suspect, networks: set[int]) -> bool:
@@ -66,7 +70,22 @@ def _prove_together(observed: Bench, suspect: Suspect, others: Sequence[Suspect]
     if not moving:
         return Proof()
     together = tuple(Restored(*value) for value in values)
-    return Proof(_broken(observed, repaired, now, then), moving, together)
+    broken = _broken(observed, repaired, now, then)
+    return Proof(broken, moving, together, breaks=_breaks(observed, right))
+
+
+def _unsettled(bench: Bench, trial: Trial) -> tuple[Unsettled, ...]:
+    """Networks without one outcome, as it is or with the values tried: they prove nothing."""
+    actual, right = bench.state, bench.state_of(trial)
+    return tuple(
+        Unsettled(actual.plane.networks[k], now=not actual.is_stable(k))
+        for k in trial.networks
+        if not (actual.is_stable(k) and right.is_stable(k))
+    )
+
+
+def _breaks(bench: Bench, trial: Trial) -> int:
+    return sum(place < bench.stated for place in trial.breaks)
 
 
 def _broken(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsid_service.alert.decide import Finding, Rules, acknowledged, decide, judged
-from gsid_service.records import Alert, BrokenIntent, Fact, FactKey, Move, Severity, Status
+from gsid_service.records import Alert, BrokenIntent, Ending, Fact, FactKey, Move, Severity, Status
 from tests.store.making import NOW
 
 MINUTE = timedelta(minutes=1)
@@ -30,6 +30,7 @@ FOUND = Finding(
     broken_intents=BROKEN,
     moved=(Move("R1", "N", "R2", "R3"),),
     reverting_repairs=1,
+    reverting_breaks=2,
 )
 RIGHT = replace(FOUND, observed=3, score=0.1)
 
@@ -59,7 +60,8 @@ def test_an_alert_opens_with_all_that_was_found() -> None:
     assert (alert.status, alert.severity, alert.score) == (Status.FIRING, Severity.CRITICAL, 0.9)
     assert (alert.observed, alert.expected, alert.collector) == (7, 3, "c1")
     assert (alert.broken_intents, alert.moved) == (FOUND.broken_intents, FOUND.moved)
-    assert (alert.reverting_repairs, alert.snapshot_id) == (1, "s1")
+    assert (alert.reverting_repairs, alert.reverting_breaks) == (1, 2)
+    assert alert.snapshot_id == "s1"
     assert alert.first_seen == alert.last_seen == alert.events[0].at == NOW
     assert told(alert) == ["opened"]
     assert "0.90" in alert.events[0].why
@@ -86,17 +88,17 @@ def test_one_opens_at_the_very_score_and_without_an_expected_value(one: Finding)
 
 
 @pytest.mark.parametrize(
-    ("one", "why"),
+    ("one", "ending", "why"),
     [
-        (None, "no longer there"),
-        (found(observed=3, score=0.95), "the value is 3, as expected"),
-        (found(expected=7, score=0.95), "7 is the expected value now, it was 3"),
-        (found(score=0.39), "the score 0.39 is below 0.4"),
+        (None, Ending.GONE, "no longer there"),
+        (found(observed=3, score=0.95), Ending.RESTORED, "the value is 3, as expected"),
+        (found(expected=7, score=0.95), Ending.APPROVED, "7 is the expected value now, it was 3"),
+        (found(score=0.39), Ending.BELIEVED, "the score 0.39 is below 0.4"),
     ],
 )
-def test_an_alert_resolves_and_says_why(one: Finding | None, why: str) -> None:
+def test_an_alert_resolves_and_says_why(one: Finding | None, ending: Ending, why: str) -> None:
     alert = after(opened(), one)
-    assert alert.status is Status.RESOLVED
+    assert (alert.status, alert.ending) == (Status.RESOLVED, ending)
     assert told(alert) == ["opened", "resolved"]
     assert why in alert.events[-1].why
     assert alert.events[-1].at == alert.last_seen == NOW + MINUTE
@@ -136,6 +138,7 @@ def test_what_came_back_opens_the_same_alert_again() -> None:
     assert after(closed, found(score=0.5)) == closed
     again = after(closed, FOUND, NOW + 2 * MINUTE)
     assert (again.id, again.status, again.verdict) == ("a17", Status.FIRING, None)
+    assert again.ending is None
     assert (again.first_seen, again.last_seen) == (NOW, NOW + 2 * MINUTE)
     assert told(again) == ["opened", "resolved", "reopened"]
 

@@ -5,7 +5,17 @@ from dataclasses import replace
 import pytest
 
 from gsid_service.alert.sentence import sentence
-from gsid_service.records import BrokenIntent, Fact, FactKey, Move, Restored, Severity, Status
+from gsid_service.records import (
+    BrokenIntent,
+    Ending,
+    Fact,
+    FactKey,
+    Move,
+    Restored,
+    Severity,
+    Status,
+    Unsettled,
+)
 from tests.notify.making import alert
 
 NETWORK = "203.0.113.0/24"
@@ -31,7 +41,15 @@ HEAD = f"local_pref on AS65101@R3 → {NETWORK} is 80, expected 200"
         ),
         (
             {"moved": (Move("R1", NETWORK, "R3", None),)},
-            f"{HEAD}: R1 has no way any more",
+            f"{HEAD}: R1 has no way to {NETWORK} any more",
+        ),
+        (
+            {"moved": (*MOVED[:3], *(Move(r, NETWORK, "R3", None) for r in ("R8", "R9")))},
+            f"{HEAD}: R8 and R9 have no way to {NETWORK} any more, 3 other next hops moved",
+        ),
+        (
+            {"moved": (Move("R1", NETWORK, "R3", None), Move("R2", "N2", "R3", None))},
+            f"{HEAD}: R1 and R2 have no way to some of {NETWORK} and N2 any more",
         ),
         (
             {
@@ -42,6 +60,32 @@ HEAD = f"local_pref on AS65101@R3 → {NETWORK} is 80, expected 200"
             },
             f"{HEAD}: R1 and R2 send traffic to R4, 1 other next hop moved; 2 fwd intents broken; "
             f"restoring 200, with 100 on AS65102@R4 → {NETWORK}, repairs all 2",
+        ),
+        (
+            {
+                "moved": MOVED[:1],
+                "broken_intents": FWD[:1],
+                "reverting_repairs": 1,
+                "reverting_breaks": 2,
+            },
+            f"{HEAD}: R1 sends traffic to R4; 1 fwd intent broken; restoring 200 repairs it, "
+            "but breaks 2 stated intents",
+        ),
+        (
+            {"moved": MOVED[:1], "reverting_breaks": 1},
+            f"{HEAD}: R1 sends traffic to R4; restoring 200 would break 1 stated intent",
+        ),
+        (
+            {"unsettled": (Unsettled(NETWORK, now=True),)},
+            f"{HEAD}: traffic to {NETWORK} has no one stable outcome",
+        ),
+        (
+            {"unsettled": (Unsettled(NETWORK, now=False),)},
+            f"{HEAD}: with 200 traffic to {NETWORK} would have no one stable outcome",
+        ),
+        (
+            {"moved": MOVED[:1], "unsettled": (Unsettled(NETWORK, now=True),)},
+            f"{HEAD}: R1 sends traffic to R4",
         ),
         ({"verified": False}, f"{HEAD}: what it does was not verified for want of time"),
         (
@@ -61,6 +105,14 @@ def test_sentences(told: dict[str, object], text: str) -> None:
 def test_what_is_over_is_said_to_be() -> None:
     over = sentence(replace(ALERT, status=Status.RESOLVED, moved=MOVED))
     assert over == f"restored: local_pref on AS65101@R3 → {NETWORK} is no longer wrong"
+
+
+@pytest.mark.parametrize(
+    ("ending", "text"), [(Ending.GONE, "there"), (Ending.BELIEVED, "suspicious")]
+)
+def test_what_was_not_put_back_is_not_called_restored(ending: Ending, text: str) -> None:
+    over = sentence(replace(ALERT, status=Status.RESOLVED, ending=ending))
+    assert over == f"over: local_pref on AS65101@R3 → {NETWORK} is no longer {text}"
 
 
 def test_what_was_approved_is_not_called_restored() -> None:
@@ -86,6 +138,13 @@ def test_what_is_configured_but_not_in_operation() -> None:
     assert sentence(odd) == (
         f"R1 forwards {NETWORK} to R4, but what is configured leads to R3: "
         "configured, but not in operation"
+    )
+    assert sentence(replace(odd, expected=None)) == (
+        f"R1 forwards {NETWORK} to R4, but what is configured leads nowhere: "
+        "in operation, but not configured"
+    )
+    assert sentence(replace(odd, status=Status.RESOLVED, ending=Ending.GONE)) == (
+        f"over: R1 no longer forwards {NETWORK} to R4, or that is configured now"
     )
 
 

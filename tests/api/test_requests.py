@@ -61,6 +61,17 @@ def test_an_older_sequence_is_history(service: Server) -> None:
     assert {s["observed"] for s in found} == {150, 100}
 
 
+def test_a_difference_names_which_end_is_wrong(service: Server) -> None:
+    known = service.client.post("/ingest", json=small("ends", "rr1", 1)).json()["snapshot_id"]
+    for ends, status, field in (
+        ({"from": "x", "to": known}, 422, "from"),
+        ({"from": known, "to": "x"}, 422, "to"),
+        ({"from": known, "to": "s999999"}, 404, "to"),
+    ):
+        answer = service.client.get("/api/v1/networks/ends/diff", params=ends)
+        assert_problem(answer, status, field)
+
+
 def test_gzip_is_taken(service: Server) -> None:
     body = gzip.compress(json.dumps(small("zipped")).encode())
     assert service.client.post("/ingest", content=body, headers=GZIP).status_code == 202

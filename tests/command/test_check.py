@@ -59,6 +59,14 @@ def test_standard_input(net: Inside) -> None:
     assert run(net, "check", "-", "--format", "json", stdin=body).exit_code == 1
 
 
+def test_json_is_asked_for_as_of_every_command(net: Inside, tmp_path: Path) -> None:
+    asked = ("check", wanted(tmp_path, 50), "--network", NET, "--json")
+    done = run(net, *asked)
+    assert (done.exit_code, json.loads(done.stdout)["verdict"]) == (1, "findings")
+    done = run(net, *asked, "--format", "sarif")
+    assert (done.exit_code, done.stderr) == (2, "--json: not with --format sarif\n")
+
+
 def test_forms_for_machines(net: Inside, tmp_path: Path) -> None:
     file = wanted(tmp_path, 50)
     asked = ("check", file, "--network", NET, "--format")

@@ -10,11 +10,13 @@ from gsid_service.records import (
     Alert,
     AlertEvent,
     BrokenIntent,
+    Ending,
     Fact,
     FactKey,
     Move,
     Severity,
     Status,
+    Unsettled,
 )
 from gsid_service.store import alerts, snapshots
 from gsid_service.store.database import Database
@@ -42,6 +44,9 @@ FULL = Alert(
     ),
     moved=(Move("R1", "203.0.113.0/24", "R2", None), Move("R2", "203.0.113.0/24", None, "R3, R4")),
     reverting_repairs=2,
+    reverting_breaks=1,
+    ending=Ending.GONE,
+    unsettled=(Unsettled("198.51.100.0/24", now=True),),
     flapping=True,
     verdict="false",
     events=(OPENED, AlertEvent(NOW, "acknowledged", "mine", "ann"), OPENED),

@@ -11,6 +11,9 @@ from gsid_service.records import Fact, FactKey, Intents
 from gsid_service.score.rivals import diff
 from gsid_service.simulate import faults
 from gsid_service.simulate.cases import Case
+from gsid_service.simulate.forwarding import forward
+from gsid_service.simulate.intents import satisfied
+from gsid_service.simulate.plane import build
 from gsid_service.verify.proof import Proof
 from tests.simulate import oracle
 from tests.simulate.oracle import Domain, Hops, Rules
@@ -22,7 +25,8 @@ class Reading:
     """The oracle's reading of a network: next hops and paths, by name."""
 
     def __init__(self, case: Case, values: Mapping[Slot, int]) -> None:
-        self.domain = Domain(case.entities, faults.with_values(case.facts, dict(values)))
+        self.facts = faults.with_values(case.facts, dict(values))
+        self.domain = Domain(case.entities, self.facts)
         self.known: dict[str, Hops | None] = {}
 
     def hops(self, network: str) -> Hops:
@@ -72,6 +76,15 @@ def check(case: Case, slot: Slot, expected: int, proof: Proof) -> None:
         assert not as_it_is.holds(broken.intent)
         assert right.holds(broken.intent)
         assert broken.wanted[0] == broken.actual[0] == broken.intent.args[0]
+    settled = forward(build(case.entities, right.facts), always_compare_med=True)
+    lost = [
+        intent
+        for intent in case.intents
+        if satisfied(intent, settled) is not None
+        and as_it_is.holds(intent)
+        and not right.holds(intent)
+    ]
+    assert proof.breaks == len(lost)
 
 
 @pytest.mark.parametrize("index", range(12))

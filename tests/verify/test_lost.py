@@ -37,6 +37,12 @@ def test_a_peering_takes_its_routes_along() -> None:
     assert proof.severity is Severity.CRITICAL
 
 
+def test_a_session_may_break_what_is_stated_when_it_is_back() -> None:
+    elsewhere = Intents((Fact("fwd", ("RR", "N", "B")), BY_A))
+    found = lost((ENTITIES, without(AT_HOME, AT_A)), (ENTITIES, RIGHT), elsewhere, False)
+    assert (len(found[AT_HOME].broken), found[AT_HOME].breaks) == (1, 1)
+
+
 def test_a_session_that_changes_nothing_has_nothing_to_show() -> None:
     spare = FactKey("ebgp", ("B", "AS2@B"))
     found = lost(

@@ -2,7 +2,16 @@
 
 import pytest
 
-from gsid_service.records import BrokenIntent, Entity, Fact, FactKey, Intents, Move, Severity
+from gsid_service.records import (
+    BrokenIntent,
+    Entity,
+    Fact,
+    FactKey,
+    Intents,
+    Move,
+    Severity,
+    Unsettled,
+)
 from gsid_service.simulate.forwarding import forward
 from gsid_service.simulate.plane import build
 from gsid_service.simulate.reverts import Bench
@@ -51,6 +60,12 @@ def test_a_wrong_value_is_proved_by_what_it_broke_and_moved() -> None:
         Move("A", "N", before="AS1@A", after="RR"),
         Move("B", "N", before="RR", after="AS2@B"),
     }
+
+
+def test_a_proof_says_what_the_expected_value_would_break_of_what_is_stated() -> None:
+    stated, derived = Intents((HOP_A, VIA_A)), Intents(derived=(HOP_A, VIA_A))
+    assert proof(bench(50, stated), 200).breaks == 2
+    assert proof(bench(50, derived), 200).breaks == 0
 
 
 def test_an_intent_that_the_expected_value_does_not_mend_is_not_blamed_on_it() -> None:
@@ -112,9 +127,12 @@ def test_a_network_without_one_outcome_is_no_proof() -> None:
             Fact(*ROUTE, {"local_pref": local_pref, "as_path_length": 1}),
         ]
 
+    def nothing(now: bool) -> Proof:
+        return Proof(unsettled=(Unsettled("N", now),))
+
     observed = forward(build(entities, disputed(100)))
     assert not observed.is_stable(0)
     wanted = Intents((Fact("reachable", ("RR1", "N", "A")),))
-    assert proof(Bench(observed, disputed(100), wanted.stated), 50) == Proof()
+    assert proof(Bench(observed, disputed(100), wanted.stated), 50) == nothing(now=True)
     settled = forward(build(entities, disputed(50)))
-    assert proof(Bench(settled, disputed(50), wanted.stated), 100) == Proof()
+    assert proof(Bench(settled, disputed(50), wanted.stated), 100) == nothing(now=False)
