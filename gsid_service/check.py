@@ -42,8 +42,10 @@ class Checked:
 
     @property
     def is_clean(self) -> bool:
-        """A derived intent may break by a change that is meant; a stated one may not."""
-        return not self.new and all(intent.derived for intent in self.breaks)
+        """A derived intent may break by a change that is meant; a stated one may not, and no
+        traffic may be left without a way, as a candidate that is cut short would leave it."""
+        cut_off = any(move.after is None for move in self.moved)
+        return not self.new and not cut_off and all(intent.derived for intent in self.breaks)
 
 
 def lay(service: Service, name: str, candidate: Candidate) -> tuple[Merged, Merged]:

@@ -415,7 +415,8 @@ class CheckDocument(BaseModel):
 
     network: str = Field(examples=[NETWORK])
     verdict: Literal["clean", "findings"] = Field(
-        description="clean: nothing new is found, and no stated intent would break."
+        description="clean: nothing new is found, no stated intent would break, and no traffic is "
+        "left without a way."
     )
     new: list[FindingDocument] = Field(description="Not there in the network as it is.")
     existing: list[FindingDocument] = Field(description="There already, and would stay.")

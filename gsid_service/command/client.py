@@ -82,8 +82,8 @@ def check(
 ) -> None:
     """Say what a candidate would break and move, before it is there.
 
-    Exit 0: clean; 1: something new is wrong, or a stated intent would break; 2: bad input, or no
-    service.
+    Exit 0: clean; 1: something new is wrong, a stated intent would break, or traffic would have no
+    way; 2: bad input, or no service.
     """
     if as_json and form is Format.TABLE:
         form = Format.JSON

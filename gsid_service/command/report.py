@@ -1,5 +1,6 @@
 """From the answer of a check to what people and CI systems read: tables, SARIF 2.1.0, JUnit."""
 
+from collections import defaultdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,13 @@ from xml.etree import ElementTree
 from gsid_service.terminal import named
 
 SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-VALUE, INTENT = "gsid/value", "gsid/intent"
+VALUE, INTENT, REACH = "gsid/value", "gsid/intent", "gsid/reach"
 RULES = {
     VALUE: "A value is probably wrong, although it is inside its valid range",
     INTENT: "An intent would no longer hold",
+    REACH: "Traffic would have no way any more",
 }
+NAMED = 3  # routers, before the others are counted
 LEVELS = {"critical": "error", "major": "warning", "minor": "note"}
 Answer = dict[str, Any]
 Rows = list[dict[str, Any]]
@@ -27,8 +30,9 @@ def headline(answer: Answer) -> str:
         f"{len(answer['would_repair'])} would be repaired",
         f"{_count(moving, 'next hop')} {'moves' if moving == 1 else 'move'}",
     ]
-    doubt = [f"no one outcome for {', '.join(answer['undetermined'])}"]
-    return f"{answer['network']}: {'; '.join(counts + doubt * bool(answer['undetermined']))}"
+    if answer["undetermined"]:
+        counts.append(f"no one outcome for {', '.join(answer['undetermined'])}")
+    return f"{answer['network']}: {'; '.join([*counts, *_cut_off(answer).values()])}"
 
 
 def _count(number: int, what: str) -> str:
@@ -65,6 +69,22 @@ def _broken(intent: Answer) -> str:
     return f"{intent_name(intent)} ({source}) would break: {paths[0]} becomes {paths[1]}"
 
 
+def _cut_off(answer: Answer) -> dict[str, str]:
+    """Of each network who would no longer have a way to it."""
+    routers = defaultdict(list)
+    for move in answer["moved"]:
+        if move["after"] is None:
+            routers[move["network"]].append(move["router"])
+    return {
+        network: f"{_some(of)} would have no way to {network}" for network, of in routers.items()
+    }
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
 def sarif(answer: Answer, file: Path, version: str) -> dict[str, Any]:
     """Of what is there already, nothing: it is not of this change."""
     rules = [{"id": name, "shortDescription": {"text": text}} for name, text in RULES.items()]
@@ -77,6 +97,10 @@ def sarif(answer: Answer, file: Path, version: str) -> dict[str, Any]:
         _result(INTENT, level, _broken(intent), where, network, intent_name(intent))
         for intent in answer["would_break"]
         for level in ["error" if intent["source"] == "stated" else "note"]
+    ]
+    results += [
+        _result(REACH, "error", text, where, network, f"ways to {to}")
+        for to, text in _cut_off(answer).items()
     ]
     driver = {"name": "gsid", "version": version, "rules": rules}
     return {"$schema": SARIF, "version": "2.1.0", "runs": [_run(driver, results)]}
@@ -119,7 +143,8 @@ def _uri(file: Path) -> str:
 
 
 def junit(answer: Answer, file: Path) -> str:
-    """A failed case for each new finding and stated intent, a skipped one for what is there."""
+    """A failed case for each new finding, stated intent and network out of reach, a skipped one
+    for what is there."""
     suite = ElementTree.Element("testsuite", name=f"gsid check {answer['network']}")
 
     def case(name: str, what: str | None = None, text: str = "", kind: str = "") -> None:
@@ -134,10 +159,12 @@ def junit(answer: Answer, file: Path) -> str:
     for intent in answer["would_break"]:
         if intent["source"] == "stated":
             case(intent_name(intent), "failure", _broken(intent), "intent")
+    for to, text in _cut_off(answer).items():
+        case(f"ways to {to}", "failure", text, "reach")
     for found in answer["existing"]:
         case(_slot(found), "skipped", f"there already: {found['summary']}")
     if answer["verdict"] == "clean":
-        case("nothing new is wrong, and no stated intent would break")
+        case("nothing new is wrong, no stated intent would break, and all traffic has a way")
     counts = {"tests": "testcase", "failures": "testcase/failure", "skipped": "testcase/skipped"}
     for name, path in counts.items():
         suite.set(name, str(len(suite.findall(path))))

@@ -172,3 +172,20 @@ def test_ingest_goes_on_during_a_check(net: Inside) -> None:
     asking.join()
     assert accepted.status_code == 202
     assert answers[0].status_code == 200
+
+
+def test_a_candidate_that_is_cut_short_does_not_pass(net: Inside) -> None:
+    """Nobody stated an intent, and no value is wrong: there is none left."""
+    empty = small(NET, "rr1", 0) | {"entities": [], "facts": []}
+    checked = net.client.post(f"{NETWORK}/check", json=empty).json()
+    assert (checked["verdict"], checked["new"]) == ("findings", [])
+    assert {move["after"] for move in checked["moved"]} == {None}
+
+
+def test_a_router_that_loses_its_only_way_does_not_pass(net: Inside) -> None:
+    whole = small(NET, "rr1", 0)
+    cut = [f for f in whole["facts"] if not (f["predicate"] == "connected" and "R1" in f["args"])]
+    assert len(cut) < len(whole["facts"])
+    checked = net.client.post(f"{NETWORK}/check", json=whole | {"facts": cut}).json()
+    assert checked["verdict"] == "findings"
+    assert [m["router"] for m in checked["moved"] if m["after"] is None] == ["R1"]

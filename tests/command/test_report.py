@@ -26,7 +26,8 @@ CLEAN: dict[str, Any] = {
 
 
 def test_the_headline_counts_one_as_one() -> None:
-    one = CLEAN | {"new": [{}], "would_break": [{}], "moved": [{}]}
+    move = {"router": "R1", "network": "N1", "before": "R2", "after": "R3"}
+    one = CLEAN | {"new": [{}], "would_break": [{}], "moved": [move]}
     told = "1 new finding, 0 there already; 1 intent would break; 0 would be repaired"
     assert report.headline(one) == f"as65000: {told}; 1 next hop moves"
 
@@ -201,3 +202,16 @@ def test_junit_of_a_clean_check_is_a_case_that_passes() -> None:
     suite = parsed(report.junit(CLEAN, Path("x.json")))[0]
     assert (suite.get("tests"), suite.get("failures")) == ("1", "0")
     assert list(suite[0]) == []
+
+
+def test_traffic_without_a_way_is_an_error_for_each_network() -> None:
+    lost = [{"router": f"R{i}", "network": "N1", "before": "R9", "after": None} for i in range(5)]
+    lost.append({"router": "R7", "network": "N2", "before": "R9", "after": None})
+    kept = {"router": "R8", "network": "N1", "before": "R9", "after": "R7"}
+    answer = CLEAN | {"verdict": "findings", "moved": [*lost, kept]}
+    told = ["R0, R1, R2 and 2 more would have no way to N1", "R7 would have no way to N2"]
+    results = report.sarif(answer, Path("plan.json"), "1")["runs"][0]["results"]
+    assert [(r["level"], r["message"]["text"]) for r in results] == [("error", t) for t in told]
+    suite = ElementTree.fromstring(report.junit(answer, Path("plan.json")))  # noqa: S314 (ours)
+    assert [f.get("message") for f in suite.iter("failure")] == told
+    assert report.headline(answer).endswith("; ".join(["7 next hops move", *told]))
