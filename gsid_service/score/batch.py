@@ -22,7 +22,7 @@ from gsid_service.schema import SCHEMA, Group, Schema
 OUTCOMES_AT = [EVIDENCE.index(f"observed {outcome}") for outcome in OUTCOMES]
 AT_ONCE = 1 << 15  # facts that are counted together, which bounds the memory
 BLOCK = 1024  # rows that are worked on together: what is made of them stays in a core's cache
-PART = 1 << 15  # edges of a large network that are worked on before the next ones
+PART = 1 << 13  # edges of a large network that are worked on before the next ones
 
 
 class Block(NamedTuple):
