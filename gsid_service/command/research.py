@@ -103,6 +103,10 @@ def evaluate(
         bool,
         typer.Option("--pages", help="Of methods with the verifier, what the service would page."),
     ] = False,
+    open_score: Annotated[
+        float | None,
+        typer.Option(min=0.35, max=1, help="For --pages: from this score on, instead of 0.7."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure detectors on the frozen test networks, which training never sees."""
@@ -120,6 +124,8 @@ def evaluate(
         _plots()
     if pages and setting != [OPERATIONS]:
         refuse(f"--pages: needs --setting {OPERATIONS}, and that alone")
+    if open_score is not None and not pages:
+        refuse("--open-score: needs --pages")
     for option, given, known in (
         ("--setting", setting, SETTINGS),
         ("--split", split, tuple(DATA_SETS)),
@@ -132,7 +138,7 @@ def evaluate(
         refuse(f"--seeds: {seeds!r} is not a list of whole numbers")
     detectors = _detectors(methods, model)
     if pages:
-        print_rows(_pages(split, detectors), as_json)
+        print_rows(_pages(split, detectors, open_score), as_json)
         return
     runs = [
         (wanted, name, share, int(seed))
@@ -163,18 +169,23 @@ def evaluate(
     print_rows(table, as_json=False)
 
 
-def _pages(split: list[str], detectors: "dict[str, Detector]") -> list[dict[str, Any]]:
+def _pages(
+    split: list[str], detectors: "dict[str, Detector]", open_score: float | None
+) -> list[dict[str, Any]]:
+    from dataclasses import replace
+
     from gsid_service.evaluate.pages import pages
     from gsid_service.evaluate.splits import SPLITS, TEST, load
-    from gsid_service.evaluate.verified import Verified
+    from gsid_service.evaluate.verified import NO_HURRY, Verified
 
     proving = {name: d.detector for name, d in detectors.items() if isinstance(d, Verified)}
     if not proving:
         refuse("--pages: none of the methods has the verifier")
+    limits = NO_HURRY if open_score is None else replace(NO_HURRY, certain=open_score)
     runs = [(name, method) for name in split for method in proving]
     return [
         {"split": name, "method": method}
-        | pages(load(SPLITS[f"operations-{name}"], TEST), proving[method]).document()
+        | pages(load(SPLITS[f"operations-{name}"], TEST), proving[method], limits).document()
         for name, method in track(runs, "diagnosing", console=ERR, disable=not ERR.is_terminal)
     ]
 

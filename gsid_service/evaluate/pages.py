@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from gsid_service.diagnose.diagnosis import Detector, Diagnosis, Judged, diagnose
+from gsid_service.diagnose.diagnosis import Detector, Diagnosis, Judged, Limits, diagnose
 from gsid_service.diagnose.known import Observation, Reference
 from gsid_service.evaluate.verified import NO_HURRY
 from gsid_service.records import Intents, Severity
@@ -44,9 +44,11 @@ class Pages:
         } | {f.name: getattr(self, f.name) for f in fields(self)}
 
 
-def pages(cases: Iterable[Case], detector: Detector) -> Pages:
+def pages(cases: Iterable[Case], detector: Detector, limits: Limits = NO_HURRY) -> Pages:
     """A detector's scores are the prior of the search for reverts, as in the service."""
-    found = (_of(case, diagnose(_observation(case), detector, NO_HURRY)) for case in cases)
+    found = (
+        _of(case, diagnose(_observation(case), detector, limits), limits.certain) for case in cases
+    )
     return sum(found, Pages())
 
 
@@ -58,10 +60,10 @@ def _observation(case: Case) -> Observation:
     return Observation(case.entities, case.facts, wanted, reference, always_compare_med=True)
 
 
-def _of(case: Case, diagnosis: Diagnosis) -> Pages:
+def _of(case: Case, diagnosis: Diagnosis, certain: float) -> Pages:
     wrong = {(label.fact, label.parameter): label for label in case.labels}
     harmful = {slot for slot, moves in zip(wrong, case.harmful(), strict=True) if moves}
-    paged = _paged(diagnosis)
+    paged = _paged(diagnosis, certain)
     breaking = len(wrong) == 1 and bool(diagnosis.broken)
     first = wrong.get(paged[0].slot) if breaking and paged else None
     return Pages(
@@ -76,17 +78,17 @@ def _of(case: Case, diagnosis: Diagnosis) -> Pages:
     )
 
 
-def _paged(diagnosis: Diagnosis) -> list[Judged]:
+def _paged(diagnosis: Diagnosis, certain: float) -> list[Judged]:
     """In the order in which a page lists them: the gravest first, then the most suspicious."""
     grave = {slot: ORDER.index(proof.severity) for slot, proof in diagnosis.proofs.items()}
-    certain = [
+    found = [
         value
         for value in diagnosis.values
-        if value.score >= NO_HURRY.certain
+        if value.score >= certain
         and value.observed != value.expected
         and grave.get(value.slot, ORDER.index(Severity.MINOR)) < ORDER.index(Severity.MINOR)
     ]
-    return sorted(certain, key=lambda value: (grave[value.slot], -value.score))
+    return sorted(found, key=lambda value: (grave[value.slot], -value.score))
 
 
 def _share(part: int, whole: int) -> float | None:

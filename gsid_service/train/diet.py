@@ -61,6 +61,7 @@ class Diet:
 
 
 SPREAD = (0.01, 0.8)
+REMEMBERED = 4096  # cases; of more hardly one comes twice, and all cost garbage collection time
 MIXED = Diet(
     courses=(
         Course(SNAPSHOT, share=0.27, weight=1.0, spread=0.4),
@@ -118,9 +119,10 @@ class Meals(IterableDataset[Meal]):
 
     def _case(self, setting: str, name: str, rng: random.Random) -> Case:
         index = rng.randrange(self.diet.networks)
+        make = _remembered if self.diet.networks <= REMEMBERED else _made
         if setting == OPERATIONS:
-            return _with_other_slips(_case(f"operations-{name}", index), rng)
-        return _case(name, index)
+            return _with_other_slips(make(f"operations-{name}", index), rng)
+        return make(name, index)
 
 
 def _with_other_slips(case: Case, rng: random.Random) -> Case:
@@ -133,7 +135,11 @@ def _tensor(array: BoolArray | FloatArray) -> Tensor:
     return torch.from_numpy(array.astype(np.float32))
 
 
-@lru_cache(maxsize=4096)
-def _case(split: str, index: int) -> Case:
-    """A training case, made when it is first asked for, so that training starts at once."""
+def _made(split: str, index: int) -> Case:
     return splits.SPLITS[split].case(splits.TRAIN, index)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _remembered(split: str, index: int) -> Case:
+    """A training case, made when it is first asked for, so that training starts at once."""
+    return _made(split, index)

@@ -11,7 +11,7 @@ from gsid_service.schema import MED, OSPF_WEIGHT, Parameter
 
 def found(observed: list[int], approved: list[int], parameter: Parameter) -> list[bool]:
     columns = np.array(observed, dtype=float), np.array(approved, dtype=float)
-    return mistyped(*columns, parameter).tolist()
+    return list(mistyped(*columns, parameter).tolist())
 
 
 @pytest.mark.parametrize(
@@ -48,5 +48,5 @@ def test_no_scale_has_a_part_in_it(pairs: list[tuple[int, int]], times: int, mor
     observed, approved = (list(column) for column in zip(*pairs, strict=True))
     scaled = [x * times for x in observed], [x * times for x in approved]
     assert found(*scaled, OSPF_WEIGHT) == found(observed, approved, OSPF_WEIGHT)
-    shifted = ([x + more for x in column] for column in scaled)
+    shifted = [x * times + more for x in observed], [x * times + more for x in approved]
     assert found(*shifted, MED) == found(observed, approved, MED)

@@ -15,6 +15,7 @@ from gsid_service.evaluate.documents import to_line
 from gsid_service.evaluate.pages import Pages, pages
 from gsid_service.evaluate.settings import in_operation
 from gsid_service.evaluate.splits import EDITION, SPLITS
+from gsid_service.evaluate.verified import NO_HURRY
 from gsid_service.records import Graph, Scores
 from gsid_service.score.rivals import diff
 from gsid_service.simulate.cases import Case
@@ -106,3 +107,13 @@ def test_what_cannot_be_paged_is_refused(arguments: tuple[str, ...], why: str) -
     result = CliRunner().invoke(app, ["evaluate", "--pages", *arguments])
     assert result.exit_code == 2
     assert why in result.output
+
+
+def test_a_lower_threshold_pages_what_scores_less() -> None:
+    def doubting(graph: Graph) -> Scores:
+        scores = diff(graph)
+        return replace(scores, probability=0.5 * scores.probability)
+
+    usual, low = pages(MEANT, doubting), pages(MEANT, doubting, replace(NO_HURRY, certain=0.5))
+    assert usual.mistaken == 0 < low.mistaken
+    assert low.silent < usual.silent
