@@ -18,11 +18,13 @@ BoolArray = npt.NDArray[np.bool_]
 # What intents and traffic say of a fact, each a count. Of a link or route: whose traffic uses it
 # under the observed and under the approved values; the intents whose traffic uses it, by whether
 # they hold under both values (kept), only the approved (lost), only the observed (gained) or
-# neither (unmet); the intents that name this very hop. Of an intent: its own outcome.
+# neither (unmet); the intents that name this very hop, that it be taken (wanted) or not (unwanted);
+# of a route, those that want another one to the same network (rivalled). Of an intent: its outcome.
 OUTCOMES = ("kept", "lost", "gained", "unmet")
+DEMANDS = ("wanted", "unwanted", "rivalled")
 EVIDENCE = (
     *(f"{state} {what}" for state in ("observed", "approved") for what in ("flows", *OUTCOMES)),
-    *(f"{demand} {outcome}" for demand in ("wanted", "unwanted") for outcome in ("met", "unmet")),
+    *(f"{demand} {met}" for demand in DEMANDS for met in ("met", "unmet")),
 )
 
 NO_PARAMS: Mapping[str, int] = {}

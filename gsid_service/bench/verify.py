@@ -20,7 +20,7 @@ from gsid_service.simulate.revise import Value
 from gsid_service.verify.proof import prove
 from gsid_service.verify.repair import Suspect, search
 
-WANTED = Amounts(fwd=(20, 20), reachable_per_network=(5, 5), isolation=(20, 20))
+WANTED = Amounts(fwd_per_network=(5, 5), reachable_per_network=(5, 5), isolation=(20, 20))
 PRIOR = 0.5
 CHECKED = 5  # reverts that are computed anew as well
 

@@ -24,7 +24,7 @@ from gsid_service.simulate.intents import Amounts
 from gsid_service.simulate.plane import build
 from gsid_service.simulate.reverts import Bench, Trial
 
-WANTED = Amounts(fwd=(25, 35), reachable_per_network=(15, 20), isolation=(10, 30))
+WANTED = Amounts(fwd_per_network=(6, 8), reachable_per_network=(15, 20), isolation=(10, 30))
 DERIVED_AT_MOST = 2000
 BROKEN_AT_LEAST = 6  # stated intents, by a mistake that is worth showing
 RETUNED_LINKS, RETUNED_BY, LEAST_COST = (4, 6), (10, 20, 30), 10

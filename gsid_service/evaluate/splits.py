@@ -20,7 +20,7 @@ from gsid_service.simulate.designs import Size
 from gsid_service.simulate.intents import Amounts
 from gsid_service.simulate.topologies import Topology
 
-EDITION = 2
+EDITION = 3
 RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
 TRAIN, TEST = "train", "test"
 

@@ -7,7 +7,7 @@ are the ones to ask, and those that serve intents that hold are less likely to b
 network has no one stable outcome, its intents say nothing.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -80,6 +80,7 @@ def counts(
 ) -> FloatArray:
     """The same, where the traffic is counted."""
     table = np.zeros((rows, len(EVIDENCE)), dtype=np.float64)
+    own_routes = _own_routes(observed)
     states = [("observed", observed)] + ([("approved", approved)] if approved else [])
     for name, traffic in states:
         table[:, COLUMN[f"{name} flows"]] = traffic.flows(rows)
@@ -95,12 +96,48 @@ def counts(
         met = "met" if outcome in ("kept", "gained") else "unmet"
         for row in _known(row_of, intents.hops(intent)):
             table[row, COLUMN[f"{demand} {met}"]] += 1
-    for (outcome, source, network), count in served.items():
-        for name, traffic in states:
-            column = COLUMN[f"{name} {outcome}"]
-            for row in _known(row_of, _way(traffic.state, source, network)):
-                table[row, column] += count
+        for row in _passed_over(intent, own_routes):
+            table[row, COLUMN[f"unwanted {met}"]] += 1
+    _count_rivals(table, observed)
+    for name, traffic in states:
+        ways: dict[tuple[str, str], list[int]] = {}
+        for (outcome, *pair), count in served.items():
+            way = source, network = pair[0], pair[1]
+            if way not in ways:
+                ways[way] = list(_known(row_of, _way(traffic.state, source, network)))
+            for row in ways[way]:
+                table[row, COLUMN[f"{name} {outcome}"]] += count
     return table
+
+
+def _own_routes(traffic: Traffic) -> dict[tuple[str, str], dict[str, int]]:
+    """Of each gateway and network, the peers that announce it there, with their routes' rows."""
+    plane, found = traffic.state.plane, defaultdict[tuple[str, str], dict[str, int]](dict)
+    announced = zip(plane.announced.tolist(), traffic.route_rows.tolist(), strict=True)
+    for (gateway, peer, network), row in announced:
+        if row != NO_ROW:
+            found[plane.routers[gateway], plane.networks[network]][plane.peers[peer]] = row
+    return found
+
+
+def _passed_over(
+    intent: Fact, own_routes: Mapping[tuple[str, str], Mapping[str, int]]
+) -> Iterable[int]:
+    """The routes of a gateway that is to forward to another router, and so not to leave by them."""
+    if intent.predicate != schema.FWD.name or not intent.holds:
+        return ()
+    router, network, hop = intent.args
+    own = own_routes.get((router, network), {})
+    return () if hop in own else own.values()
+
+
+def _count_rivals(table: FloatArray, traffic: Traffic) -> None:
+    """How many intents want another route to the same network than each one."""
+    there = traffic.route_rows != NO_ROW
+    rows, network = traffic.route_rows[there], traffic.state.plane.announced[there, 2]
+    for met in ("met", "unmet"):
+        wanted = table[rows, COLUMN[f"wanted {met}"]]
+        table[rows, COLUMN[f"rivalled {met}"]] = np.bincount(network, wanted)[network] - wanted
 
 
 def _outcome(intent: Fact, observed: Forwarding, approved: Forwarding | None) -> str | None:

@@ -8,6 +8,7 @@ A negated intent is satisfied where the plain one is not. What is not there forw
 """
 
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +28,7 @@ TRIES = 100  # draws before an intent counts as not to be had in this network
 class Amounts:
     """How many intents to sample, as inclusive ranges."""
 
-    fwd: tuple[int, int]
+    fwd_per_network: tuple[int, int]
     reachable_per_network: tuple[int, int]
     isolation: tuple[int, int]
 
@@ -147,8 +148,9 @@ def derive(state: Forwarding, at_most: int) -> tuple[Fact, ...]:
 def sample(state: State, amounts: Amounts, rng: random.Random) -> tuple[Fact, ...]:
     """Intents that the state satisfies, half of each kind negated, none twice."""
     sampler = _Sampler(state, rng)
-    sampler.collect(between(rng, *amounts.fwd), sampler.fwd)
     for network in sampler.networks:
+        wanted = between(rng, *amounts.fwd_per_network)
+        sampler.collect(wanted, partial(sampler.fwd, network))
         wanted = between(rng, *amounts.reachable_per_network)
         sampler.collect(wanted, partial(sampler.reachable, network))
     sampler.collect(between(rng, *amounts.isolation), sampler.isolation)
@@ -163,7 +165,7 @@ class _Sampler:
         self.names = state.hop_names
         self.routers = range(len(state.plane.routers))
         self.networks = [k for k in range(len(state.plane.networks)) if state.is_stable(k)]
-        self.walk: list[tuple[int, int, int]] = []  # network, router, hop; still to be used
+        self.walks: dict[int, list[tuple[int, int]]] = defaultdict(list)  # still to be used
         self.found: dict[FactKey, bool] = {}
 
     def collect(self, wanted: int, draw: Callable[[bool], FactKey | None]) -> None:
@@ -177,12 +179,12 @@ class _Sampler:
                     self.found[key] = holds
                     break
 
-    def fwd(self, holds: bool) -> FactKey | None:
+    def fwd(self, network: int, holds: bool) -> FactKey | None:
         """The next hop of a walk of 2 to 4 hops; negated: a neighbour that is no next hop."""
-        if not self.walk:
-            self.walk = self._new_walk()
+        if not self.walks[network]:
+            self.walks[network] = self._walk(network)
             return None
-        network, router, hop = self.walk.pop()
+        router, hop = self.walks[network].pop()
         if not holds:
             taken = self.state.next_hops(network, router)
             others = [n for n in self.state.plane.neighbours(router) if n not in taken]
@@ -192,13 +194,11 @@ class _Sampler:
         name = self.state.plane.networks[network]
         return FactKey(schema.FWD.name, (self.names[router], name, self.names[hop]))
 
-    def _new_walk(self) -> list[tuple[int, int, int]]:
-        if not self.networks:
-            return []
-        network = pick(self.rng, self.networks)
+    def _walk(self, network: int) -> list[tuple[int, int]]:
+        """Each router of a walk with its next hop, the last first."""
         walk = self.state.walk(network, pick(self.rng, self.routers))
         hops = walk[: 1 + between(self.rng, 2, 4)]
-        return [(network, router, hop) for router, hop in pairwise(hops)][::-1]
+        return list(pairwise(hops))[::-1]
 
     def reachable(self, network: int, holds: bool) -> FactKey | None:
         """A hop on the path to the exit, the exit included; negated: a router on no path."""
