@@ -201,7 +201,7 @@ def list_tokens(
     """Show the tokens there are, without their secrets."""
     from gsid_service.store import tokens
 
-    database = _database(config_file)
+    database = _existing(config_file)
     with database.read() as connection:
         found = tokens.every(connection)
     database.close()
@@ -223,7 +223,7 @@ def revoke_token(
     """Make a token useless, at once."""
     from gsid_service.store import tokens
 
-    database = _database(config_file)
+    database = _existing(config_file)
     with database.write() as connection:
         gone, left = tokens.revoke(connection, name), tokens.count(connection)
     database.close()
@@ -250,3 +250,17 @@ def _database(file: Path | None, migrate: bool | None = None) -> "Database":
         return connect(found.url, wanted, found.password_file)
     except BadDatabase as error:
         refuse(str(error))
+
+
+def _existing(file: Path | None) -> "Database":
+    """A database that is there already: asked in the wrong folder, no empty one is made."""
+    from gsid_service.store.database import BadDatabase, look
+
+    wanted = _settings(file).database
+    try:
+        with look(wanted.url, wanted.migrate, wanted.password_file) as found:
+            if found is not None:
+                return _database(file)
+    except BadDatabase as error:
+        refuse(str(error))
+    refuse("database.url: no service has used this database yet; is this the right folder?")

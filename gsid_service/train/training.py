@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -63,7 +62,6 @@ def train(
 ) -> GSID:
     """Train, or go on training, what is in `folder`, saved every few epochs."""
     torch.manual_seed(plan.seed)
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) - WORKERS))  # they need theirs
     model = GSID(plan.shape)
     optimiser = torch.optim.Adam(model.parameters(), lr=plan.rate, weight_decay=plan.decay)
     progress = _resume(folder, plan, model, optimiser)

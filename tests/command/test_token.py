@@ -74,3 +74,13 @@ def test_who_revokes_the_last_token_is_told_what_that_means(url: str) -> None:
     for name, last in (("one", False), ("two", True)):
         done = CliRunner().invoke(app, ["token", "revoke", name], env={"GSID_DATABASE_URL": url})
         assert (done.exit_code, "no token is left" in done.stderr) == (0, last), done.output
+
+
+@pytest.mark.parametrize("command", [["list"], ["revoke", "one"]])
+def test_where_there_is_no_database_none_is_made(
+    url: str, command: list[str], tmp_path: Path
+) -> None:
+    done = CliRunner().invoke(app, ["token", *command], env={"GSID_DATABASE_URL": url})
+    assert done.exit_code == 2
+    assert done.stderr.startswith("database.url: no service has used this database")
+    assert list(tmp_path.iterdir()) == []

@@ -59,7 +59,24 @@ def test_traffic_and_intents_that_hold() -> None:
         "wanted met": 1,
     }
     assert said(rows[INTENTS[0].key]) == {"observed kept": 1}
-    assert FactKey("bgp_route", ("B@R3", "N")) not in rows
+    # No traffic leaves by B, and one intent wants A.
+    assert said(rows[FactKey("bgp_route", ("B@R3", "N"))]) == {"rivalled met": 1}
+
+
+def test_a_gateway_that_is_to_pass_traffic_on_must_not_leave_by_a_route_of_its_own() -> None:
+    facts, wanted = square(local_pref=300), [Fact("fwd", ("R3", "N", "R1"))]
+    rows = by_key(facts, wanted, state(*facts))
+    assert said(rows[FactKey("bgp_route", ("B@R3", "N"))])["unwanted unmet"] == 1
+    negated = [Fact("fwd", ("R3", "N", "R1"), {}, False)]
+    rows = by_key(facts, negated, state(*facts))
+    assert "unwanted met" not in said(rows[FactKey("bgp_route", ("B@R3", "N"))])
+
+
+def test_a_gateway_that_is_to_leave_by_one_of_its_peers_may_leave_by_the_other() -> None:
+    elsewhere = [fact for fact in square() if fact.args != ("R3", "B@R3")]
+    facts, wanted = (*elsewhere, Fact("ebgp", ("R0", "B@R3"))), [Fact("fwd", ("R0", "N", "A@R0"))]
+    rows = by_key(facts, wanted, state(*facts))
+    assert said(rows[FactKey("bgp_route", ("B@R3", "N"))]) == {"rivalled met": 1}
 
 
 def test_what_changed_since_the_approved_values() -> None:
