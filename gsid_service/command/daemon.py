@@ -259,8 +259,9 @@ def _existing(file: Path | None) -> "Database":
     wanted = _settings(file).database
     try:
         with look(wanted.url, wanted.migrate, wanted.password_file) as found:
-            if found is not None:
-                return _database(file)
+            is_new = found is None
     except BadDatabase as error:
         refuse(str(error))
-    refuse("database.url: no service has used this database yet; is this the right folder?")
+    if is_new:
+        refuse("database.url: no service has used this database yet; is this the right folder?")
+    return _database(file)

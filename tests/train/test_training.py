@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 from gsid_service.score.gsid import Shape
-from gsid_service.train import training
+from gsid_service.train import diet, training
 from gsid_service.train.diet import MIXED, Diet, Meals
 from gsid_service.train.training import Plan, train
 
@@ -77,3 +78,13 @@ def test_a_mixed_diet_shows_every_setting() -> None:
     assert weight.shape == (len(wrong), 1)
     assert wrong.shape == batch.applies.shape
     assert not (wrong * (1 - batch.applies)).any()
+
+
+def test_what_is_shown_twice_comes_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diet, "LATER", 2)
+    meals = list(islice(Meals(replace(Diet(networks=1000), twice=True), batch=1, seed=0), 9))
+    first_at = [
+        next(i for i, other in enumerate(meals) if torch.equal(other.batch.value, meal.batch.value))
+        for meal in meals
+    ]
+    assert first_at == [0, 1, 2, 0, 4, 1, 6, 2, 8]
