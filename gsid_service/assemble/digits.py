@@ -1,4 +1,5 @@
-"""Digits: from observed and approved values to those that are mistyped, a digit lost or doubled.
+"""Digits: from observed and approved values to those that are mistyped, a digit lost or doubled,
+or one step beside.
 
 People read values in the units that a network uses: of costs 10, 30 and 200 in tens. So both are
 counted in the largest unit of which all approved values are multiples, and from the lowest one
@@ -13,18 +14,21 @@ from gsid_service.records import BoolArray, FloatArray, IntArray
 from gsid_service.schema import Order, Parameter
 
 
-def mistyped(observed: FloatArray, approved: FloatArray, parameter: Parameter) -> BoolArray:
-    """[values]: whether an observed value is the approved one with a digit lost or doubled."""
+def mistyped(
+    observed: FloatArray, approved: FloatArray, parameter: Parameter
+) -> tuple[BoolArray, BoolArray]:
+    """[values] each: whether an observed value is the approved one with a digit lost or doubled,
+    and whether it is the next one above or below."""
     found = np.zeros(len(observed), dtype=np.bool_)
     if not len(approved):
-        return found
+        return found, found.copy()
     lowest = 0 if parameter.order is Order.ADDS_UP else int(approved.min())
     now, before = (values.astype(np.int64) - lowest for values in (observed, approved))
     unit = int(np.gcd.reduce(before))
     rows = np.flatnonzero((now != before) & (now >= 0) & (now % max(unit, 1) == 0))
     if unit:
         found[rows] = _are_mistyped(now[rows] // unit, before[rows] // unit)
-    return found
+    return found, (np.abs(now - before) == unit) & (now != before)
 
 
 def _are_mistyped(now: IntArray, before: IntArray) -> list[bool]:

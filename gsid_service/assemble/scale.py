@@ -37,6 +37,8 @@ class Scaled(NamedTuple):
     changes: Numbers  # and their number, as a logarithm; both the same for every fact
     alike: Numbers  # changed: how many others changed to the very same value, as a logarithm
     alone: Numbers  # how many changed to a value to which no other changed; the same for every fact
+    slips: Numbers  # how many changed as a slip does: swapped, mistyped, or by one step; likewise
+    others: Numbers  # how many of those that changed alone did not change as a slip does; likewise
     shared: Numbers  # how many other facts have the very same value, as a logarithm
 
 
@@ -50,11 +52,11 @@ def scale(graph: Graph, schema: Schema = SCHEMA) -> Scaled:
         reference = graph.reference[len(graph.entities) :, columns]
     has_reference = (reference != -1) & applies
     value, scaled_reference = np.zeros_like(observed), np.zeros_like(observed)
-    mistyped = np.zeros_like(applies)
+    mistyped, stepped = np.zeros_like(applies), np.zeros_like(applies)
     for i, parameter in enumerate(parameters):
         known = has_reference[:, i]
         own = reference[known, i]
-        mistyped[known, i] = digits.mistyped(observed[known, i], own, parameter)
+        mistyped[known, i], stepped[known, i] = digits.mistyped(observed[known, i], own, parameter)
         basis = own if len(own) else observed[applies[:, i], i]
         if len(basis):
             value[:, i] = _lay(observed[:, i], basis, parameter)
@@ -63,19 +65,23 @@ def scale(graph: Graph, schema: Schema = SCHEMA) -> Scaled:
     differs = has_reference & ~equal
     count = differs.sum(axis=0)
     share = count / np.maximum(has_reference.sum(axis=0), 1)
-    alike, alone = _alike(observed, differs)
+    alike, is_alone = _alike(observed, differs)
+    exchanged = _exchanged(observed, reference, differs)
+    is_slip = exchanged | mistyped | stepped
     return Scaled(
         value=np.where(applies, value, 0).astype(np.float32),
         applies=applies,
         reference=np.where(has_reference, scaled_reference, 0).astype(np.float32),
         has_reference=has_reference,
         equal=equal,
-        exchanged=_exchanged(observed, reference, differs),
+        exchanged=exchanged,
         mistyped=mistyped,
         changed=np.broadcast_to(share, applies.shape).astype(np.float32),
-        changes=np.broadcast_to(np.log1p(count), applies.shape).astype(np.float32),
+        changes=_number(differs),
         alike=alike,
-        alone=np.broadcast_to(np.log1p(alone), applies.shape).astype(np.float32),
+        alone=_number(is_alone),
+        slips=_number(is_slip),
+        others=_number(is_alone & ~is_slip),
         shared=np.where(applies, _shared(observed), 0).astype(np.float32),
     )
 
@@ -89,14 +95,19 @@ def _shared(observed: FloatArray) -> FloatArray:
     return found
 
 
-def _alike(observed: FloatArray, differs: BoolArray) -> tuple[Numbers, FloatArray]:
-    """[F, P] the logarithm of how many others changed to the same value; [P] how many did alone."""
-    found, alone = np.zeros(observed.shape, dtype=np.float32), np.zeros(observed.shape[1])
+def _number(marked: BoolArray) -> Numbers:
+    """[F, P]: the logarithm of how many are marked, for every fact the same."""
+    return np.broadcast_to(np.log1p(marked.sum(axis=0)), marked.shape).astype(np.float32)
+
+
+def _alike(observed: FloatArray, differs: BoolArray) -> tuple[Numbers, BoolArray]:
+    """[F, P]: the logarithm of how many others changed to the same value; who changed alone."""
+    found, alone = np.zeros(observed.shape, dtype=np.float32), np.zeros_like(differs)
     for column in range(observed.shape[1]):
         rows = np.flatnonzero(differs[:, column])
         _, place, count = np.unique(observed[rows, column], return_inverse=True, return_counts=True)
         found[rows, column] = np.log(count)[place.reshape(-1)]
-        alone[column] = (count == 1).sum()
+        alone[rows, column] = (count == 1)[place.reshape(-1)]
     return found, alone
 
 

@@ -5,7 +5,9 @@ a route that is like another one but for one value. Nothing but equality and ord
 no scale and no name has a part in it.
 """
 
+from collections import Counter
 from collections.abc import Iterator
+from heapq import nlargest
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +22,7 @@ Told = npt.NDArray[np.float16]
 
 def width(schema: Schema = SCHEMA) -> int:
     """The number of columns of `siblings`."""
-    return sum(len(kind.roles) * (1 + 2 * PER_ROLE) + 2 for kind, _ in _monitored(schema))
+    return sum(len(kind.roles) * (1 + 2 * PER_ROLE) + 4 for kind, _ in _monitored(schema))
 
 
 def siblings(
@@ -31,7 +33,9 @@ def siblings(
     For each monitored parameter: in each role how many others there are, as a logarithm; then of
     the observed values and of the reference's, how many others have the same value, which share has
     a lower one, how many are the same in every parameter, and how many in every one but this;
-    and the share of the whole network's values that are lower.
+    and the share of the whole network's values that are lower. Then how many of the others that
+    name one of its entities have the value to which most of these changed: where this one has it,
+    too, and where it has another.
     """
     told = np.zeros((len(values), width(schema)), dtype=np.float16)
     entity_of = _entities(edges, len(values), schema)
@@ -48,6 +52,11 @@ def siblings(
                 found = _among(table[there], entity_of[there], kind, parameter)
                 told[there, column : column + found.shape[1]] = found
             column += len(kind.roles) * PER_ROLE + 1
+        if reference is not None:
+            now, before = (table[rows, parameter.column] for table in (values, reference))
+            named = entity_of[rows, : len(kind.roles)]
+            told[rows, column : column + 2] = _moved_together(now, before, named)
+        column += 2
     return told
 
 
@@ -109,3 +118,32 @@ def _standing(entity: IntArray, value: IntArray) -> tuple[IntArray, FloatArray]:
     begin = np.searchsorted(owner, entity)
     others = np.searchsorted(owner, entity, side="right") - begin - 1
     return same, (first - begin) / np.maximum(others, 1)
+
+
+def _moved_together(now: FloatArray, before: FloatArray, entity_of: IntArray) -> FloatArray:
+    """[rows, 2]: the share of an entity's other facts that have the value to which most of them
+    changed, if this one has it, and if not; of several entities, the largest share of each.
+
+    A router that is drained has all its links at one cost, and one that is not among them stands
+    out.
+    """
+    found = np.zeros((len(now), 2))
+    differs = (now != before) & (before != NOT_APPLICABLE)
+    rows_of: dict[int, list[int]] = {entity: [] for entity in entity_of[differs].ravel().tolist()}
+    for row in np.flatnonzero(np.isin(entity_of, list(rows_of)).any(axis=1)).tolist():
+        for entity in entity_of[row].tolist():
+            if entity in rows_of:
+                rows_of[entity].append(row)
+    for rows in rows_of.values():
+        has = Counter(now[rows].tolist())
+        changed = Counter(now[row] for row in rows if differs[row])
+        leading = nlargest(2, ((n, value) for value, n in changed.items()))
+        for row in rows:
+            value, own = now[row], int(differs[row])
+            most, common = max((n - own * (v == value), v) for n, v in leading)
+            if most and len(rows) > 1:
+                joined = value == common
+                share = (has[common] - joined) / (len(rows) - 1)
+                column = 0 if joined else 1
+                found[row, column] = max(found[row, column], share)
+    return found

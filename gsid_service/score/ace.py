@@ -62,14 +62,14 @@ class ACE(Encoder):
     network changed, and in what pattern; a missing reference adds nothing. g sees the same terms.
     """
 
-    more = 17
+    more = 19
 
     def __init__(self, schema: Schema, width: int) -> None:
         super().__init__(schema, width)
         parameters = len(schema.monitored)
         self.observed = nn.Linear(3 * parameters, width, bias=False)
         self.reference = nn.Linear(3 * parameters, width, bias=False)
-        self.fuse = nn.Linear(2 * width + 11 * parameters, width)
+        self.fuse = nn.Linear(2 * width + 13 * parameters, width)
 
     def _facts(self, batch: Batch, rows: slice) -> Tensor:
         terms = self._values(batch, rows)
@@ -77,7 +77,7 @@ class ACE(Encoder):
         return fused + self._evidence(batch, rows, terms)
 
     def _values(self, batch: Batch, rows: slice) -> Tensor:
-        """[rows, 17P]: the terms of observed and approved values, and how these compare."""
+        """[rows, 19P]: the terms of observed and approved values, and how these compare."""
         value, reference, known = (
             batch.value[rows],
             batch.reference[rows],
@@ -87,16 +87,17 @@ class ACE(Encoder):
         differs = known - equal
         near = differs * torch.exp(-((difference * GAMMA) ** 2) / 2)
         patterns = batch.exchanged, batch.mistyped, batch.alike, batch.alone, batch.shared
+        counts = batch.changed, batch.changes, batch.slips, batch.others
         terms = (
             _terms(value, batch.applies[rows]),
             _terms(reference, known),
             *(difference * EPSILON[0], equal, differs, near),
-            *(table[rows] for table in (batch.changed, batch.changes, *patterns)),
+            *(table[rows] for table in (*counts, *patterns)),
         )
         return torch.cat(terms, dim=1)
 
     def _fused(self) -> Tensor:
-        """[n, 17P]: the encoders and their fusion are linear, hence one map."""
+        """[n, 19P]: the encoders and their fusion are linear, hence one map."""
         n = len(self.fuse.weight)
         observed, reference, compared = self.fuse.weight.tensor_split((n, 2 * n), dim=1)
         encoders = (observed @ self.observed.weight, reference @ self.reference.weight)

@@ -114,6 +114,8 @@ class Batch:
     changes: Tensor  # [F, P]
     alike: Tensor  # [F, P]
     alone: Tensor  # [F, P]
+    slips: Tensor  # [F, P]
+    others: Tensor  # [F, P]
     shared: Tensor  # [F, P]
     siblings: Tensor  # [F, S] of half precision
     evidence: Tensor  # [F, 2C] of C counts: the logarithm of each, and whether it is above 0

@@ -20,7 +20,7 @@ COMPARED = MappingProxyType(
 SHIPPED = Plan(
     shape=Shape(width=64, dropout=0.0),
     diet=MIXED,
-    steps=40_000,
+    steps=36_000,
     batch=8,
     schedule="cosine",
     rate=1e-3,
