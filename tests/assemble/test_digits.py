@@ -11,7 +11,7 @@ from gsid_service.schema import MED, OSPF_WEIGHT, Parameter
 
 def found(observed: list[int], approved: list[int], parameter: Parameter) -> list[bool]:
     columns = np.array(observed, dtype=float), np.array(approved, dtype=float)
-    return list(mistyped(*columns, parameter).tolist())
+    return list(mistyped(*columns, parameter)[0].tolist())
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,13 @@ def test_one_digit_is_lost_or_doubled(value: int, becomes: set[int]) -> None:
 def test_costs_are_read_as_they_are_where_they_have_no_common_unit() -> None:
     observed, approved = [3, 13, 12, 22, 7], [13, 13, 21, 2, 5]
     assert found(observed, approved, OSPF_WEIGHT) == [True, False, False, True, False]
+
+
+def test_one_step_is_the_unit_of_what_is_approved() -> None:
+    for unit in (1, 10):
+        observed, approved = ([unit * x for x in xs] for xs in ([3, 5, 9, 4], [4, 4, 7, 4]))
+        columns = np.array(observed, dtype=float), np.array(approved, dtype=float)
+        assert mistyped(*columns, OSPF_WEIGHT)[1].tolist() == [True, True, False, False]
 
 
 def test_costs_in_tens_are_read_in_tens() -> None:

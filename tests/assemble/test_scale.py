@@ -53,3 +53,13 @@ def test_values_that_are_all_the_same() -> None:
     scaled = scale(graph([100] * 20))
     assert np.isfinite(scaled.value).all()
     assert (scaled.value[:, 0] == 0).all()
+
+
+def test_changes_are_counted_by_whether_they_look_like_slips() -> None:
+    approved = [10, 20, 30, 50, 70, 90, 110, 110]
+    # Two are exchanged, one is a step off, one has lost a digit; the other two are neither.
+    observed = [20, 10, 40, 50, 90, 90, 10, 350]
+    scaled = scale(graph(observed, approved))
+    assert np.expm1(scaled.changes[:, 0]).round().tolist() == [6] * 8
+    assert np.expm1(scaled.slips[:, 0]).round().tolist() == [4] * 8
+    assert np.expm1(scaled.others[:, 0]).round().tolist() == [2] * 8

@@ -76,6 +76,47 @@ def test_the_reference_is_compared_with_itself() -> None:
     assert local_pref(told, 1, TWINS, reference=True) == [*[np.float16(np.log(2))] * 2, 0]
 
 
+def link(one: int, other: int, cost: int) -> Fact:
+    return Fact("connected", (f"R{one}", f"R{other}"), {"ospf_weight": cost})
+
+
+def together(drawn: Sequence[tuple[int, ...]]) -> list[list[float]]:
+    """Of links with their costs now and before: what is told of those that changed together."""
+    now = [link(a, b, cost) for a, b, cost, _ in drawn]
+    before = [link(a, b, cost) for a, b, _, cost in drawn]
+    routers = [Entity(f"R{i}", "router") for i in range(8)]
+    told: list[list[float]] = assemble(routers, now, baseline=before).siblings[:, -2:].tolist()
+    return told
+
+
+def test_a_link_that_is_left_out_when_its_router_is_drained() -> None:
+    drained = [(0, 1, 31, 4), (0, 2, 31, 9), (3, 0, 31, 31), (0, 4, 5, 7), (5, 6, 2, 2)]
+    two_of_three = np.float16(2 / 3)
+    assert together(drained) == [*[[two_of_three, 0]] * 3, [0, 1], [0, 0]]
+
+
+links = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(4, 7), st.integers(1, 3), st.integers(1, 3)),
+    unique_by=lambda drawn: drawn[:2],
+    max_size=12,
+)
+
+
+@given(links)
+def test_what_changed_together_as_counted_one_by_one(drawn: list[tuple[int, ...]]) -> None:
+    for mine, told in zip(drawn, together(drawn), strict=True):
+        expected = [0.0, 0.0]
+        for router in mine[:2]:
+            others = [x for x in drawn if x is not mine and router in x[:2]]
+            to = [x[2] for x in others if x[2] != x[3]]
+            if to:
+                common = max(to, key=lambda cost: (to.count(cost), cost))
+                share = sum(x[2] == common for x in others) / len(others)
+                at = int(mine[2] != common)
+                expected[at] = max(expected[at], share)
+        assert told == [np.float16(share) for share in expected]
+
+
 def test_of_nothing_there_is_nothing_to_tell() -> None:
     nothing = np.zeros((0, 15))
     assert siblings(nothing, None, np.zeros((0, 3), dtype=np.int64)).shape == (0, width())
