@@ -53,8 +53,9 @@ class Run(NamedTuple):
 
     def is_same(self, done: Done) -> bool:
         plan = self.plan
-        mine = self.method, plan.diet.rate, plan.seed, plan.steps
-        return mine == (done["method"], done["rate"], done["seed"], done["steps"])
+        mine = self.method, plan.diet.rate, plan.seed, plan.steps, splits.EDITION
+        theirs = (done.get(name) for name in ("method", "rate", "seed", "steps", "edition"))
+        return mine == tuple(theirs)
 
 
 def runs(seeds: Sequence[int] = SEEDS) -> Iterator[Run]:
@@ -94,6 +95,7 @@ def finish(run: Run, folder: Path) -> Done:
         "rate": run.plan.diet.rate,
         "seed": run.plan.seed,
         "steps": run.plan.steps,
+        "edition": splits.EDITION,
         "curve": [{"step": e["step"], "f1": e["f1"]} for e in state["progress"]["curve"]],
         "rows": [{name: row.document()[name] for name in SHOWN} for row in rows],
     }

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from gsid_service.evaluate import plots
-from gsid_service.evaluate.splits import DATA_SETS, RATES
+from gsid_service.evaluate.splits import DATA_SETS, EDITION, RATES
 from gsid_service.score.gsid import Shape
 from gsid_service.train import study
 from gsid_service.train.diet import Diet
@@ -30,6 +30,7 @@ def test_a_run_that_was_done_is_known_by_its_figures(tmp_path: Path) -> None:
     assert {row["parameter"] for row in done["rows"]} == {*plots.PARAMETERS, "overall"}
     assert run.is_same(done)
     assert not study.shortened(run, 3).is_same(done)
+    assert not run.is_same(done | {"edition": EDITION - 1})
 
 
 def figures(method: str, rate: float, seed: int) -> dict[str, Any]:
@@ -41,7 +42,7 @@ def figures(method: str, rate: float, seed: int) -> dict[str, Any]:
         for p in plots.PARAMETERS
     ]
     curve = [{"step": 100, "f1": f1}, {"step": 200, "f1": f1}]
-    plan = {"method": method, "rate": rate, "seed": seed, "steps": 2000}
+    plan = {"method": method, "rate": rate, "seed": seed, "steps": 2000, "edition": EDITION}
     return plan | {"curve": curve, "rows": rows}
 
 
