@@ -149,7 +149,7 @@ class Verify(Section):
 
 
 class Alerts(Section):
-    open_score: Probability = Field(default=0.7, description="From this score on an alert opens.")
+    open_score: Probability = Field(default=0.65, description="From this score on an alert opens.")
     close_score: Probability = Field(default=0.35, description="Below this score it resolves.")
     flap_changes: Count = Field(
         default=4, description="Openings and resolutions that count as flapping,"

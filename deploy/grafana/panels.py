@@ -53,7 +53,7 @@ Steps = list[tuple[float, str]]
 CHOSEN = 'network=~"$network", parameter=~"$parameter"'
 NETWORK = 'network=~"$network"'
 NETWORK_PAGE = "Open the network", "/networks/${__field.labels.network}"
-SCORE_STEPS: Steps = [(0.35, YELLOW), (0.7, RED)]  # where alerts close and open, by default
+SCORE_STEPS: Steps = [(0.35, YELLOW), (0.65, RED)]  # where alerts close and open, by default
 NONE_WANTED: Steps = [(1, RED)]
 
 Panel = TypeVar(

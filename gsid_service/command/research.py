@@ -105,7 +105,7 @@ def evaluate(
     ] = False,
     open_score: Annotated[
         float | None,
-        typer.Option(min=0.35, max=1, help="For --pages: from this score on, instead of 0.7."),
+        typer.Option(min=0.35, max=1, help="For --pages: from this score on, instead of 0.65."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

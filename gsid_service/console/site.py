@@ -166,7 +166,7 @@ def fact_url(network: str, fact: FactRef | FactKey) -> str:
 
 def level(score: float) -> str:
     """How a score is coloured."""
-    return "high" if score >= 0.7 else "raised" if score >= 0.3 else "low"
+    return "high" if score >= 0.65 else "raised" if score >= 0.3 else "low"
 
 
 def sparkline(values: list[float], width: int = 120, height: int = 28) -> str:

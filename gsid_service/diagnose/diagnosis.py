@@ -50,7 +50,7 @@ Detector = Callable[[Graph], Scores]  # a model, or anything else with this sign
 class Limits:
     """When a value counts as wrong, which are proved, and how long that may take."""
 
-    certain: float = 0.7
+    certain: float = 0.65
     proved: float = 0.35
     seconds: float = 2.0
 
@@ -263,12 +263,18 @@ def _suspects(
 ) -> Iterator[Suspect]:
     """Every value that changed, and what scores highest without having an approved value."""
     stale = known.simulated.seen.stale
+    changed = {(key, parameter) for key, parameter, _ in known.different}
+    siblings = None
     for key, parameter, value in known.different:
-        if key not in stale:
-            yield Suspect(key, parameter, value, scores[key, parameter])
+        if key in stale:
+            continue
+        better, score = None, scores[key, parameter]
+        if score >= limits.proved:
+            siblings = siblings or Siblings(known.simulated.facts)
+            better = siblings.left_out(key, parameter, changed)
+        yield Suspect(key, parameter, value if better is None else better, score)
     least = min(DOUBTED, limits.proved) if False in bench.held else limits.proved
     high = (one for one in scores.unapproved(least) if one[0][0] not in stale)
-    siblings = None
     for (key, parameter), score in islice(high, SUGGESTED):
         siblings = siblings or Siblings(known.simulated.facts)
         better = suggest(bench, siblings, key, parameter) if in_time() else None

@@ -1,14 +1,15 @@
-"""What a value should be where nobody approved one, or the approved one would change nothing: the
-best that its siblings have."""
+"""What a value should be where nobody approved one, the approved one would change nothing, or the
+others have changed together since: the best that its siblings have."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from gsid_service.records import Fact, FactKey
-from gsid_service.simulate.reverts import Bench
+from gsid_service.simulate.reverts import Bench, Slot
 from gsid_service.simulate.revise import Value
 
 TRIED = 5  # the most common values among the siblings
+TOGETHER = 2  # facts of one entity that changed to one value
 
 
 class Siblings:
@@ -34,6 +35,20 @@ class Siblings:
             if fact.args != key.args and (value := fact.params.get(parameter)) is not None
         )
         return [value for value, _ in counted.most_common() if value != own]
+
+    def left_out(self, key: FactKey, parameter: str, changed: Collection[Slot]) -> int | None:
+        """The one value that all others of an entity have, some of which changed to it.
+
+        As the links of a router that is being drained, but for this one.
+        """
+        own = self._facts[key].params.get(parameter) if key in self._facts else None
+        for entity in key.args:
+            others = [fact for fact in self._of[key.predicate, entity] if fact.args != key.args]
+            values = {fact.params.get(parameter) for fact in others}
+            together = sum((fact.key, parameter) in changed for fact in others)
+            if together >= TOGETHER and len(values) == 1 and own not in values:
+                return values.pop()
+        return None
 
 
 def suggest(bench: Bench, siblings: Siblings, key: FactKey, parameter: str) -> int | None:

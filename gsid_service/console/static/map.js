@@ -3,7 +3,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const RAISED = 0.3;
-const HIGH = 0.7;
+const HIGH = 0.65;
 const NETWORK_HEIGHT = 22;
 const NARROW = 640;
 const BESIDE = 60; // for the names of those at the sides
