@@ -1,6 +1,8 @@
-"""Where nobody approved a value, the siblings have one to suggest."""
+"""Where nobody approved a value, or the others changed without it, siblings have one to suggest."""
 
-from gsid_service.records import FactKey, Intents
+from collections.abc import Sequence
+
+from gsid_service.records import Fact, FactKey, Intents
 from gsid_service.verify.suggest import Siblings, remedy, suggest
 from tests.verify.test_repair import AT_A, AT_B, bench, facts
 
@@ -23,3 +25,24 @@ def test_a_remedy_repairs_more_than_it_breaks() -> None:
     assert remedy(upon, observed, AT_A, "med") is None
     right = bench(at_a=200, at_b=100)
     assert remedy(right, Siblings(facts(at_a=200, at_b=100)), AT_A, "local_pref") is None
+
+
+def link(one: str, other: str, cost: int) -> Fact:
+    return Fact("connected", (one, other), {"ospf_weight": cost})
+
+
+def left_out(links: Sequence[Fact], changed: Sequence[Fact]) -> int | None:
+    slots = {(fact.key, "ospf_weight") for fact in changed}
+    return Siblings(links).left_out(links[0].key, "ospf_weight", slots)
+
+
+def test_a_link_that_was_left_out_of_a_drain_is_expected_to_be_as_the_others() -> None:
+    links = [link("A", "B", 5), link("A", "C", 31), link("D", "A", 31), link("B", "E", 7)]
+    assert left_out(links, links[:3]) == 31
+    assert left_out(links, links[:2]) is None  # one link alone is no drain
+    assert left_out([*links, link("A", "F", 9)], links[:3]) is None  # nor is it, where one stays
+
+
+def test_a_link_that_is_as_the_others_was_not_left_out() -> None:
+    links = [link("A", "B", 31), link("A", "C", 31), link("D", "A", 31)]
+    assert left_out(links, links) is None
