@@ -60,7 +60,7 @@ def _over(alert: Alert) -> str:
 def _expected(alert: Alert | Finding) -> str:
     if alert.expected is None:
         return ", which is suspicious"
-    doubt = " (a suggestion, and no approved value)" if alert.suggested else ""
+    doubt = " (a suggestion, not an approved value)" if alert.suggested else ""
     return f", expected {alert.expected}{doubt}"
 
 
@@ -84,7 +84,7 @@ def _leaving(moved: Iterable[Move]) -> Iterable[str]:
     if after is None:
         where = f"{'has' if one else 'have'} no way to {_lost(going, len(routers))} any more"
     else:
-        where = f"{'sends' if one else 'send'} traffic to {after}"
+        where = f"{'sends' if one else 'send'} traffic to {_listed(after.split(', '))}"
     more = sum(ways.values()) - ways[after]
     others = f", {more} other next {'hop' if more == 1 else 'hops'} moved" if more else ""
     yield f"{_named(routers)} {where}{others}"
@@ -135,13 +135,18 @@ def _mending(alert: Alert | Finding) -> Iterable[str]:
         besides = "".join(f", with {t.value} on {place(t.fact)}," for t in alert.together)
         total = alert.reverting_repairs
         but = f", but breaks {breaks}" if alert.reverting_breaks else ""
-        yield f"restoring {what}{besides} repairs {f'all {total}' if total > 1 else 'it'}{but}"
+        all_of_it = f"all {total}" if total > 1 else "it"
+        yield f"{_putting(alert)} {what}{besides} repairs {all_of_it}{but}"
         return
     if alert.together:
         besides = ", ".join(f"{t.parameter} on {place(t.fact)}" for t in alert.together)
         yield f"hidden by {besides}"
     if alert.reverting_breaks:
-        yield f"restoring {what} would break {breaks}"
+        yield f"{_putting(alert)} {what} would break {breaks}"
+
+
+def _putting(alert: Alert | Finding) -> str:
+    return "setting" if alert.suggested else "restoring"
 
 
 def _intents(number: int) -> str:

@@ -148,14 +148,8 @@ def derive_intents(request: Request, who: Operator, network: Name) -> IntentCoun
     service = service_of(request)
     with service.database.read() as connection:
         found = known(connection, network, who)
-        baseline = approvals.baseline(connection, network)
-    if baseline is None:
+    after = service.expectations.derive_again(found, who.name)
+    if after is None:
         raise Problem(409, f"{network} has no baseline yet")
-    derived = service.expectations.derive(found, baseline.entities, baseline.facts)
-    with service.database.write() as connection:
-        known(connection, network, who, to_change=True)
-        after = approvals.wanted(connection, network)._replace(derived=derived)
-        approvals.want(connection, network, after, service.clock(), who.name)
-        snapshots.touch(connection, [network])
     service.wake([network])
     return IntentCount(stated=len(after.stated), derived=len(after.derived))

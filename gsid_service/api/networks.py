@@ -102,14 +102,15 @@ def get_network(request: Request, who: Reader, network: Name) -> NetworkDocument
 def change_network(
     request: Request, who: Operator, network: Name, settings: NetworkSettings
 ) -> NetworkDocument:
-    """Change the settings that are given; the others stay."""
+    """Change the settings that are given; the others stay. Derived intents follow."""
     service = service_of(request)
     with service.database.write() as connection:
-        before = known(connection, network, who, to_change=True).settings
+        before = known(connection, network, who, to_change=True)
         given = settings.model_dump(exclude_unset=True)
-        networks.change_settings(connection, network, {**before, **given})
+        networks.change_settings(connection, network, {**before.settings, **given})
         snapshots.touch(connection, [network])
         after = known(connection, network, who)
+    service.expectations.follow_settings(before, after, who.name)
     service.wake([network])
     return NetworkDocument.of(after)
 

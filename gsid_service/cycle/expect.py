@@ -115,6 +115,26 @@ class Expectations:
         state = forward(build(entities, facts), _compares_med(network))
         return intents.derive(state, self.settings().intents_at_most)
 
+    def derive_again(self, network: Network, who: str) -> Intents | None:
+        """The intents, those derived from the baseline anew; None where there is none."""
+        name = network.name
+        with self.database.read() as connection:
+            baseline = approvals.baseline(connection, name)
+        if baseline is None:
+            return None
+        derived = self.derive(network, baseline.entities, baseline.facts)
+        with self.database.write() as connection:
+            networks.find(connection, name, to_change=True)
+            wanted = approvals.wanted(connection, name)._replace(derived=derived)
+            approvals.want(connection, name, wanted, self.clock(), who)
+            snapshots.touch(connection, [name])
+        return wanted
+
+    def follow_settings(self, before: Network, after: Network, who: str) -> None:
+        """Derive intents anew where the network is simulated by other rules than before."""
+        if _compares_med(before) != _compares_med(after):
+            self.derive_again(after, who)
+
     # What collectors first saw
 
     def _baseline(self, connection: Connection, name: str, merged: Merged) -> Baseline | None:

@@ -90,7 +90,7 @@ HEAD = f"local_pref on AS65101@R3 → {NETWORK} is 80, expected 200"
         ({"verified": False}, f"{HEAD}: what it does was not verified for want of time"),
         (
             {"suggested": True},
-            f"{HEAD} (a suggestion, and no approved value): no traffic moves",
+            f"{HEAD} (a suggestion, not an approved value): no traffic moves",
         ),
         (
             {"expected": None},

@@ -443,3 +443,30 @@ def test_an_acknowledgement_shows_in_the_metrics_at_once(service: Server) -> Non
             return
         time.sleep(0.1)
     raise AssertionError("gsid_alerts still says that it fires")
+
+
+def test_derived_intents_follow_whether_med_is_compared_across_ases(service: Server) -> None:
+    """Two neighbours announce the same but for MED; the reflector is nearer to the higher one."""
+    body = small("meds")
+    meds = {"AS65101@R2": 5, "AS65101@R3": 9}
+    for entity in body["entities"]:
+        if entity["id"] == "AS65101@R3":
+            entity["asn"] = 65102
+    for fact in body["facts"]:
+        if fact["predicate"] == "bgp_route":
+            fact["params"] = {"local_pref": 200, "as_path_length": 2, "med": meds[fact["args"][0]]}
+        if (fact["predicate"], *fact["args"]) == ("connected", "R3", "RR1"):
+            fact["params"] = {"ospf_weight": 5}
+    posted = service.client.post("/ingest", json=body).json()
+    network = "/api/v1/networks/meds"
+    query = {"snapshot": posted["snapshot_id"], "wait": 30}
+    assert service.client.get(f"{network}/scores", params=query).status_code == 200
+
+    def exits() -> set[str]:
+        return {i["args"][2] for i in service.client.get(f"{network}/intents").json()["items"]}
+
+    assert exits() == {"R3"}
+    for compared, expected in ((True, {"R2"}), (False, {"R3"})):
+        changed = service.client.patch(network, json={"always_compare_med": compared})
+        assert changed.status_code == 200, changed.text
+        assert exits() == expected
