@@ -14,6 +14,7 @@ const CROWDED = 0.27; // of the way to the next router, which a router may take
 const MANY_ROUTES = 120; // lines, from which they step back
 const PLAIN = 1.2; // units a pixel at which things have the size that is in the style
 const LARGEST = 1.6; // times that size, on small screens
+const PAUSES = [250, 1000, 4000]; // ms before what a server did not answer is asked again
 
 function shape(name, attributes, parent) {
   const element = document.createElementNS(SVG, name);
@@ -22,10 +23,23 @@ function shape(name, attributes, parent) {
   return element;
 }
 
+// What the server says, or null. One that is just being started anew is asked again.
+async function told(url) {
+  for (const pause of PAUSES) {
+    try {
+      const response = await fetch(url, { headers: { accept: "application/json" } });
+      return response.ok ? await response.json() : null;
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // which is what a lost connection is
+      await new Promise((done) => setTimeout(done, pause));
+    }
+  }
+  return null;
+}
+
 async function drawMap(map) {
-  const response = await fetch(map.dataset.map, { headers: { accept: "application/json" } });
-  if (!response.ok) return;
-  const drawing = await response.json();
+  const drawing = await told(map.dataset.map);
+  if (!drawing) return;
   const canvas = map.querySelector(".canvas");
   const state = map.state ?? (map.state = prepare(map, canvas));
   map.dataset.shape = drawing.shape;
@@ -211,8 +225,8 @@ function walk(state, here, [right, down]) {
 
 async function updateMarks(map) {
   if (!map.state?.all) return;
-  const response = await fetch(map.dataset.marks, { headers: { accept: "application/json" } });
-  if (response.ok) applyMarks(map.state, await response.json());
+  const marks = await told(map.dataset.marks);
+  if (marks) applyMarks(map.state, marks);
 }
 
 function applyMarks(state, { scores, stale }) {
