@@ -14,21 +14,30 @@ from gsid_service.records import BoolArray, FloatArray, IntArray
 from gsid_service.schema import Order, Parameter
 
 
-def mistyped(
-    observed: FloatArray, approved: FloatArray, parameter: Parameter
-) -> tuple[BoolArray, BoolArray]:
-    """[values] each: whether an observed value is the approved one with a digit lost or doubled,
-    and whether it is the next one above or below."""
+def mistyped(observed: FloatArray, approved: FloatArray, parameter: Parameter) -> BoolArray:
+    """[values]: whether an observed value is the approved one with a digit lost or doubled."""
+    now, before, unit = _counted(observed, approved, parameter)
     found = np.zeros(len(observed), dtype=np.bool_)
-    if not len(approved):
-        return found, found.copy()
-    lowest = 0 if parameter.order is Order.ADDS_UP else int(approved.min())
-    now, before = (values.astype(np.int64) - lowest for values in (observed, approved))
-    unit = int(np.gcd.reduce(before))
     rows = np.flatnonzero((now != before) & (now >= 0) & (now % max(unit, 1) == 0))
     if unit:
         found[rows] = _are_mistyped(now[rows] // unit, before[rows] // unit)
-    return found, (np.abs(now - before) == unit) & (now != before)
+    return found
+
+
+def stepped(observed: FloatArray, approved: FloatArray, parameter: Parameter) -> BoolArray:
+    """[values]: whether an observed value is the next one above or below the approved one."""
+    now, before, unit = _counted(observed, approved, parameter)
+    return np.asarray((np.abs(now - before) == unit) & (now != before))
+
+
+def _counted(
+    observed: FloatArray, approved: FloatArray, parameter: Parameter
+) -> tuple[IntArray, IntArray, int]:
+    """Both from the lowest value where that may be, and the unit of the approved ones."""
+    shifts = parameter.order is not Order.ADDS_UP and len(approved) > 0
+    lowest = int(approved.min()) if shifts else 0
+    now, before = (values.astype(np.int64) - lowest for values in (observed, approved))
+    return now, before, int(np.gcd.reduce(before))
 
 
 def _are_mistyped(now: IntArray, before: IntArray) -> list[bool]:

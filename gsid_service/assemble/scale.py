@@ -56,7 +56,8 @@ def scale(graph: Graph, schema: Schema = SCHEMA) -> Scaled:
     for i, parameter in enumerate(parameters):
         known = has_reference[:, i]
         own = reference[known, i]
-        mistyped[known, i], stepped[known, i] = digits.mistyped(observed[known, i], own, parameter)
+        mistyped[known, i] = digits.mistyped(observed[known, i], own, parameter)
+        stepped[known, i] = digits.stepped(observed[known, i], own, parameter)
         basis = own if len(own) else observed[applies[:, i], i]
         if len(basis):
             value[:, i] = _lay(observed[:, i], basis, parameter)

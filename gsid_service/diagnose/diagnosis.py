@@ -35,7 +35,7 @@ from gsid_service.verify.lost import lost
 from gsid_service.verify.proof import NOT_VERIFIED, Proof, prove
 from gsid_service.verify.repair import Suspect, search
 from gsid_service.verify.reported import differences
-from gsid_service.verify.suggest import Siblings, remedy, suggest
+from gsid_service.verify.suggest import Siblings, counted, may_be_left_out, remedy, suggest
 
 NAMES = tuple(parameter.name for parameter in schema.SCHEMA.monitored)
 COLUMN_OF = {name: column for column, name in enumerate(NAMES)}
@@ -263,13 +263,13 @@ def _suspects(
 ) -> Iterator[Suspect]:
     """Every value that changed, and what scores highest without having an approved value."""
     stale = known.simulated.seen.stale
-    changed = {(key, parameter) for key, parameter, _ in known.different}
+    changed = counted(known.different)
     siblings = None
     for key, parameter, value in known.different:
         if key in stale:
             continue
         better, score = None, scores[key, parameter]
-        if score >= limits.proved:
+        if score >= limits.proved and may_be_left_out(key, parameter, changed):
             siblings = siblings or Siblings(known.simulated.facts)
             better = siblings.left_out(key, parameter, changed)
         yield Suspect(key, parameter, value if better is None else better, score)

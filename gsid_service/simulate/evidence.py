@@ -7,7 +7,7 @@ are the ones to ask, and those that serve intents that hold are less likely to b
 network has no one stable outcome, its intents say nothing.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -80,7 +80,6 @@ def counts(
 ) -> FloatArray:
     """The same, where the traffic is counted."""
     table = np.zeros((rows, len(EVIDENCE)), dtype=np.float64)
-    own_routes = _own_routes(observed)
     states = [("observed", observed)] + ([("approved", approved)] if approved else [])
     for name, traffic in states:
         table[:, COLUMN[f"{name} flows"]] = traffic.flows(rows)
@@ -96,13 +95,13 @@ def counts(
         met = "met" if outcome in ("kept", "gained") else "unmet"
         for row in _known(row_of, intents.hops(intent)):
             table[row, COLUMN[f"{demand} {met}"]] += 1
-        for row in _passed_over(intent, own_routes):
+        for row in _passed_over(intent, observed):
             table[row, COLUMN[f"unwanted {met}"]] += 1
     _count_rivals(table, observed)
     for name, traffic in states:
         ways: dict[tuple[str, str], list[int]] = {}
-        for (outcome, *pair), count in served.items():
-            way = source, network = pair[0], pair[1]
+        for (outcome, source, network), count in served.items():
+            way = source, network
             if way not in ways:
                 ways[way] = list(_known(row_of, _way(traffic.state, source, network)))
             for row in ways[way]:
@@ -110,25 +109,16 @@ def counts(
     return table
 
 
-def _own_routes(traffic: Traffic) -> dict[tuple[str, str], dict[str, int]]:
-    """Of each gateway and network, the peers that announce it there, with their routes' rows."""
-    plane, found = traffic.state.plane, defaultdict[tuple[str, str], dict[str, int]](dict)
-    announced = zip(plane.announced.tolist(), traffic.route_rows.tolist(), strict=True)
-    for (gateway, peer, network), row in announced:
-        if row != NO_ROW:
-            found[plane.routers[gateway], plane.networks[network]][plane.peers[peer]] = row
-    return found
-
-
-def _passed_over(
-    intent: Fact, own_routes: Mapping[tuple[str, str], Mapping[str, int]]
-) -> Iterable[int]:
+def _passed_over(intent: Fact, traffic: Traffic) -> Iterator[int]:
     """The routes of a gateway that is to forward to another router, and so not to leave by them."""
     if intent.predicate != schema.FWD.name or not intent.holds:
-        return ()
-    router, network, hop = intent.args
-    own = own_routes.get((router, network), {})
-    return () if hop in own else own.values()
+        return
+    plane, (router, network, hop) = traffic.state.plane, intent.args
+    routes = plane.routes_to.get(plane.network_index.get(network, NO_ROW), [])
+    gateway = plane.router_index.get(router)
+    own = [route for route in routes if plane.gateway_of[route] == gateway]
+    if all(plane.peers[plane.peer_of[route]] != hop for route in own):
+        yield from (row for row in traffic.route_rows[own].tolist() if row != NO_ROW)
 
 
 def _count_rivals(table: FloatArray, traffic: Traffic) -> None:

@@ -2,14 +2,16 @@
 others have changed together since: the best that its siblings have."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from gsid_service.records import Fact, FactKey
-from gsid_service.simulate.reverts import Bench, Slot
+from gsid_service.simulate.reverts import Bench
 from gsid_service.simulate.revise import Value
 
 TRIED = 5  # the most common values among the siblings
-TOGETHER = 2  # facts of one entity that changed to one value
+TOGETHER = 2  # others of one entity that changed to one value
+
+Changed = Counter[tuple[str, str, str]]  # how many, by predicate, entity and parameter
 
 
 class Siblings:
@@ -36,19 +38,36 @@ class Siblings:
         )
         return [value for value, _ in counted.most_common() if value != own]
 
-    def left_out(self, key: FactKey, parameter: str, changed: Collection[Slot]) -> int | None:
-        """The one value that all others of an entity have, some of which changed to it.
+    def left_out(self, key: FactKey, parameter: str, changed: Changed) -> int | None:
+        """The one value that all others of an entity have, some of which changed to it; of a value
+        that changed, too.
 
         As the links of a router that is being drained, but for this one.
         """
         own = self._facts[key].params.get(parameter) if key in self._facts else None
-        for entity in key.args:
+        for entity in _moving(key, parameter, changed):
             others = [fact for fact in self._of[key.predicate, entity] if fact.args != key.args]
             values = {fact.params.get(parameter) for fact in others}
-            together = sum((fact.key, parameter) in changed for fact in others)
-            if together >= TOGETHER and len(values) == 1 and own not in values:
+            if len(values) == 1 and own not in values:
                 return values.pop()
         return None
+
+
+def counted(different: Iterable[Value]) -> Changed:
+    """How many values of each parameter changed at each entity."""
+    return Counter(
+        (key.predicate, entity, parameter) for key, parameter, _ in different for entity in key.args
+    )
+
+
+def may_be_left_out(key: FactKey, parameter: str, changed: Changed) -> bool:
+    """Whether so much changed beside a value that it is worth a look at its siblings."""
+    return bool(_moving(key, parameter, changed))
+
+
+def _moving(key: FactKey, parameter: str, changed: Changed) -> list[str]:
+    """The entities of which others changed, too."""
+    return [e for e in key.args if changed[key.predicate, e, parameter] > TOGETHER]
 
 
 def suggest(bench: Bench, siblings: Siblings, key: FactKey, parameter: str) -> int | None:

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsid_service.assemble.digits import mistakes, mistyped
+from gsid_service.assemble.digits import mistakes, mistyped, stepped
 from gsid_service.schema import MED, OSPF_WEIGHT, Parameter
 
 
 def found(observed: list[int], approved: list[int], parameter: Parameter) -> list[bool]:
     columns = np.array(observed, dtype=float), np.array(approved, dtype=float)
-    return list(mistyped(*columns, parameter)[0].tolist())
+    return list(mistyped(*columns, parameter).tolist())
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_one_step_is_the_unit_of_what_is_approved() -> None:
     for unit in (1, 10):
         observed, approved = ([unit * x for x in xs] for xs in ([3, 5, 9, 4], [4, 4, 7, 4]))
         columns = np.array(observed, dtype=float), np.array(approved, dtype=float)
-        assert mistyped(*columns, OSPF_WEIGHT)[1].tolist() == [True, True, False, False]
+        assert stepped(*columns, OSPF_WEIGHT).tolist() == [True, True, False, False]
 
 
 def test_costs_in_tens_are_read_in_tens() -> None:

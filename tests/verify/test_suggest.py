@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gsid_service.records import Fact, FactKey, Intents
-from gsid_service.verify.suggest import Siblings, remedy, suggest
+from gsid_service.verify.suggest import Siblings, counted, remedy, suggest
 from tests.verify.test_repair import AT_A, AT_B, bench, facts
 
 
@@ -32,8 +32,8 @@ def link(one: str, other: str, cost: int) -> Fact:
 
 
 def left_out(links: Sequence[Fact], changed: Sequence[Fact]) -> int | None:
-    slots = {(fact.key, "ospf_weight") for fact in changed}
-    return Siblings(links).left_out(links[0].key, "ospf_weight", slots)
+    values = counted((fact.key, "ospf_weight", 1) for fact in changed)
+    return Siblings(links).left_out(links[0].key, "ospf_weight", values)
 
 
 def test_a_link_that_was_left_out_of_a_drain_is_expected_to_be_as_the_others() -> None:
