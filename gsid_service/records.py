@@ -68,8 +68,8 @@ class Fact(NamedTuple):
         return FactKey(self.predicate, self.args)
 
 
-class Revert(NamedTuple):
-    """What putting the approved value of one parameter back would do."""
+class Effect(NamedTuple):
+    """What another value of one parameter would do, with all else as it is."""
 
     repairs: int  # intents that would hold again
     breaks: int  # intents that would no longer hold
@@ -105,7 +105,9 @@ class Graph:
     features: FloatArray  # [N, D], -1 where not applicable
     reference: FloatArray | None  # [N, D], the approved values; None where there are none
     evidence: FloatArray  # [F, EVIDENCE], counts
-    reverts: FloatArray  # [F, P, 1 + Revert]: 1 where a revert was tried, and what it would do
+    # [F, P, 1 + Effect]: 1 where it was tried, and what would come of
+    reverts: FloatArray  # the approved value in the observed network
+    adoptions: FloatArray  # the observed value in the approved network
     siblings: npt.NDArray[np.float16]  # [F, S]: how values stand among siblings, or zeros
     exact: bool  # whether the reference is the network as it once was, or a copy that may be wrong
     edges: IntArray  # [E, 3]: fact node, entity node, role

@@ -7,6 +7,7 @@ Evidence is worked out elsewhere and handed in, so that this room needs no simul
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from types import MappingProxyType
 
 import numpy as np
 
@@ -14,19 +15,20 @@ from gsid_service.assemble.siblings import Told, siblings, width
 from gsid_service.records import (
     EVIDENCE,
     BoolArray,
+    Effect,
     Entity,
     Fact,
     FactKey,
     FloatArray,
     Graph,
     IntArray,
-    Revert,
 )
 from gsid_service.schema import SCHEMA, Schema
 
 NOT_APPLICABLE = -1
 ENTITY, FACT = 0, 1
-Reverts = Mapping[tuple[FactKey, str], Revert]
+Effects = Mapping[tuple[FactKey, str], Effect]
+NOT_TRIED: Effects = MappingProxyType({})
 
 
 def assemble(
@@ -35,7 +37,8 @@ def assemble(
     intents: Iterable[Fact] = (),
     baseline: Iterable[Fact] | None = None,
     evidence: FloatArray | None = None,
-    reverts: Reverts | None = None,
+    reverts: Effects = NOT_TRIED,
+    adoptions: Effects = NOT_TRIED,
     stale: Collection[FactKey] = (),
     exact: bool = False,
     compare: bool = True,
@@ -43,10 +46,11 @@ def assemble(
 ) -> Graph:
     """The graph of a network.
 
-    `evidence` has a row of counts for each fact and intent, `reverts` what putting an approved
-    value back would do, for the values with which this was tried. `exact` says that the baseline
-    is the network as it once was, and not a copy that may be wrong, `compare` whether to tell how
-    values stand among their siblings.
+    `evidence` has a row of counts for each fact and intent; `reverts` what the approved value would
+    do in the observed network and `adoptions` the observed one in the approved network, for the
+    values with which this was tried. `exact` says that the baseline is the network as it once was,
+    and not a copy that may be wrong, `compare` whether to tell how values stand among their
+    siblings.
     """
     nodes = tuple(chain(facts, intents))
     keys = tuple(FactKey(fact.predicate, fact.args) for fact in nodes)
@@ -66,7 +70,8 @@ def assemble(
         features=features,
         reference=reference,
         evidence=np.zeros((len(keys), len(EVIDENCE))) if evidence is None else evidence,
-        reverts=_reverts(row_of, len(keys), reverts or {}, schema),
+        reverts=_effects(row_of, len(keys), reverts, schema),
+        adoptions=_effects(row_of, len(keys), adoptions, schema),
         siblings=told,
         edges=edges,
         stale=_stale(keys, stale),
@@ -94,11 +99,20 @@ def renewed(
     )
 
 
-def with_reverts(
-    graph: Graph, reverts: Reverts, row_of: Mapping[FactKey, int], schema: Schema = SCHEMA
+def with_effects(
+    graph: Graph,
+    reverts: Effects,
+    adoptions: Effects,
+    row_of: Mapping[FactKey, int],
+    schema: Schema = SCHEMA,
 ) -> Graph:
-    """The graph with what these reverts would do, and no others."""
-    return replace(graph, reverts=_reverts(row_of, len(graph.facts), reverts, schema))
+    """The graph with what these reverts and adoptions would do, and no others."""
+    rows = len(graph.facts)
+    return replace(
+        graph,
+        reverts=_effects(row_of, rows, reverts, schema),
+        adoptions=_effects(row_of, rows, adoptions, schema),
+    )
 
 
 def _edges(facts: Sequence[Fact], index: Mapping[str, int]) -> IntArray:
@@ -171,11 +185,11 @@ def _reference(
     return reference
 
 
-def _reverts(
-    row_of: Mapping[FactKey, int], rows: int, reverts: Reverts, schema: Schema
+def _effects(
+    row_of: Mapping[FactKey, int], rows: int, effects: Effects, schema: Schema
 ) -> FloatArray:
-    table = np.zeros((rows, len(schema.monitored), 1 + len(Revert._fields)), dtype=np.float64)
+    table = np.zeros((rows, len(schema.monitored), 1 + len(Effect._fields)), dtype=np.float64)
     column = {parameter.name: i for i, parameter in enumerate(schema.monitored)}
-    for (key, parameter), revert in reverts.items():
-        table[row_of[key], column[parameter]] = 1, *revert
+    for (key, parameter), effect in effects.items():
+        table[row_of[key], column[parameter]] = 1, *effect
     return table

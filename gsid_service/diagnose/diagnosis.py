@@ -18,7 +18,15 @@ import numpy as np
 
 from gsid_service import schema
 from gsid_service.assemble.graph import NOT_APPLICABLE
-from gsid_service.diagnose.known import COLUMNS, Known, Observation, Simulated, know, simulate
+from gsid_service.diagnose.known import (
+    COLUMNS,
+    NAMES,
+    Known,
+    Observation,
+    Simulated,
+    know,
+    simulate,
+)
 from gsid_service.recent import Recent
 from gsid_service.records import (
     Fact,
@@ -37,7 +45,6 @@ from gsid_service.verify.repair import Suspect, search
 from gsid_service.verify.reported import differences
 from gsid_service.verify.suggest import Siblings, counted, may_be_left_out, remedy, suggest
 
-NAMES = tuple(parameter.name for parameter in schema.SCHEMA.monitored)
 COLUMN_OF = {name: column for column, name in enumerate(NAMES)}
 SUGGESTED = 64  # values that nobody approved, for which a better one is looked for
 DOUBTED = 0.05  # the least score of such a value where intents are broken, which may raise it

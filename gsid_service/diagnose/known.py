@@ -12,17 +12,18 @@ from typing import NamedTuple
 import numpy as np
 
 from gsid_service import schema
-from gsid_service.assemble.graph import NOT_APPLICABLE, assemble, renewed, with_reverts
-from gsid_service.records import Entity, Fact, FactKey, FloatArray, Graph, Intents
+from gsid_service.assemble.graph import NOT_APPLICABLE, assemble, renewed, with_effects
+from gsid_service.records import Effect, Entity, Fact, FactKey, FloatArray, Graph, Intents
 from gsid_service.simulate.evidence import Traffic, counts
-from gsid_service.simulate.forwarding import Forwarding, forward
+from gsid_service.simulate.forwarding import forward
 from gsid_service.simulate.plane import build
-from gsid_service.simulate.reverts import Bench, Slot, try_reverts
+from gsid_service.simulate.reverts import Bench, Slot, try_adoptions, try_reverts
 from gsid_service.simulate.revise import Value, values_of
 
 MOST_LINKS = 16  # with other weights; from there on all paths are found sooner than some
 PER_FACT = 2_000  # bytes, roughly: its records here, and its rows
 COLUMNS = [parameter.column for parameter in schema.SCHEMA.monitored]
+NAMES = tuple(parameter.name for parameter in schema.SCHEMA.monitored)
 NOTHING_WANTED = Intents()
 
 
@@ -57,7 +58,7 @@ class Simulated:
     stated: tuple[Fact, ...]  # intents about what is there
     changed: Mapping[int, Fact] | None  # rows with other values than the last state; None if more
     bench: Bench
-    approved: Forwarding | None
+    approved: Bench | None  # knows nothing of derived intents
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +85,7 @@ def simulate(seen: Observation, last: Known | None) -> Simulated:
     """From the last state where only values differ, from scratch otherwise."""
     before = last.simulated if last else None
     facts, stated = _nodes(seen)
-    approved = _approved(seen, before)
+    approved = _approved(seen, before, stated)
     changed = _changed(before, seen, facts) if before else None
     if before is None or changed is None:
         bench = _bench(seen, facts, stated, approved)
@@ -110,13 +111,17 @@ def _nodes(seen: Observation) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
     return facts, tuple(intent for intent in seen.wanted.stated if there.issuperset(intent.args))
 
 
-def _approved(seen: Observation, before: Simulated | None) -> Forwarding | None:
+def _approved(
+    seen: Observation, before: Simulated | None, stated: tuple[Fact, ...]
+) -> Bench | None:
     """The forwarding state of the reference."""
     if seen.reference is None:
         return None
-    if before and _compares_alike(seen, before.seen) and seen.reference == before.seen.reference:
-        return before.approved
-    return forward(build(seen.reference.entities, seen.reference.facts), seen.always_compare_med)
+    entities, facts, _ = seen.reference
+    known = before.approved if before and seen.reference == before.seen.reference else None
+    if before is None or known is None or not _compares_alike(seen, before.seen):
+        return Bench(forward(build(entities, facts), seen.always_compare_med), facts, stated)
+    return known if stated == before.stated else known.about_others(stated, ())
 
 
 def _compares_alike(one: Observation, other: Observation) -> bool:
@@ -144,7 +149,7 @@ def _bench(
     seen: Observation,
     facts: Sequence[Fact],
     stated: Sequence[Fact],
-    approved: Forwarding | None,
+    approved: Bench | None,
 ) -> Bench:
     """From scratch, or from the approved state where that differs in a few values."""
     if approved and seen.reference and seen.reference.entities == seen.entities:
@@ -152,7 +157,7 @@ def _bench(
         changed = [fact for fact in facts if then.get(fact.key) != fact]
         same = len(then) == len(facts) and all(fact.key in then for fact in changed)
         if same and _has_few_links(changed):
-            bench = Bench(approved, facts, stated, seen.wanted.derived)
+            bench = Bench(approved.state, facts, stated, seen.wanted.derived)
             return bench.after(value for fact in changed for value in values_of(fact))
     state = forward(build(seen.entities, facts), seen.always_compare_med)
     return Bench(state, facts, stated, seen.wanted.derived)
@@ -168,9 +173,10 @@ def know(now: Simulated, last: Known | None) -> Known:
     rows = len(now.facts) + len(now.stated)
     said = counts(row_of, rows, now.stated, observed, approved)
     graph = _graph(now, before, said)
-    different = _different(graph)
+    different = _different(graph, graph.reference)
     values = int((graph.features[len(graph.entities) :, COLUMNS] != NOT_APPLICABLE).sum())
-    graph = with_reverts(graph, try_reverts(now.bench, different, values), row_of)
+    reverts = try_reverts(now.bench, different, values)
+    graph = with_effects(graph, reverts, _adoptions(now, graph), row_of)
     return Known(now, row_of, observed, approved, graph, different)
 
 
@@ -185,11 +191,11 @@ def _rows(now: Simulated) -> Mapping[FactKey, int]:
 def _approved_traffic(
     now: Simulated, before: Known | None, observed: Traffic, row_of: Mapping[FactKey, int]
 ) -> Traffic | None:
-    if now.approved is None or now.approved is observed.state:
+    if now.approved is None or now.approved.state is observed.state:
         return observed if now.approved else None
-    if before and before.approved and before.approved.state is now.approved:
+    if before and before.approved and before.approved.state is now.approved.state:
         return before.approved
-    return Traffic.of(now.approved, row_of)
+    return Traffic.of(now.approved.state, row_of)
 
 
 def _graph(now: Simulated, before: Known | None, said: FloatArray) -> Graph:
@@ -199,16 +205,26 @@ def _graph(now: Simulated, before: Known | None, said: FloatArray) -> Graph:
     baseline, exact = (
         (seen.reference.facts, seen.reference.exact) if seen.reference else (None, False)
     )
-    return assemble(seen.entities, now.facts, now.stated, baseline, said, {}, seen.stale, exact)
+    return assemble(
+        *(seen.entities, now.facts, now.stated, baseline, said), stale=seen.stale, exact=exact
+    )
 
 
-def _different(graph: Graph) -> list[Value]:
-    """Every monitored value that differs from the reference's, with the reference's."""
-    if graph.reference is None:
+def _adoptions(now: Simulated, graph: Graph) -> Mapping[Slot, Effect]:
+    """What each value that differs would do in the reference."""
+    if now.approved is None or graph.reference is None:
+        return {}
+    found = try_adoptions(now.approved, _different(graph, graph.features))
+    now.approved.forget()
+    return found
+
+
+def _different(graph: Graph, values: FloatArray | None) -> list[Value]:
+    """Every monitored value that differs from the reference's, as a table of features has it."""
+    if graph.reference is None or values is None:
         return []
-    now, then = (t[len(graph.entities) :, COLUMNS] for t in (graph.features, graph.reference))
-    rows, columns = np.nonzero((then != NOT_APPLICABLE) & (now != then))
-    return [
-        (graph.facts[row], schema.SCHEMA.monitored[column].name, int(then[row, column]))
-        for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
-    ]
+    tables = graph.features, graph.reference, values
+    now, then, told = (table[len(graph.entities) :, COLUMNS] for table in tables)
+    rows, columns = np.nonzero((then != NOT_APPLICABLE) & (now != then) & (told != NOT_APPLICABLE))
+    slots = zip(rows.tolist(), columns.tolist(), told[rows, columns].tolist(), strict=True)
+    return [(graph.facts[row], NAMES[column], int(value)) for row, column, value in slots]

@@ -20,7 +20,7 @@ from gsid_service.simulate.evidence import evidence
 from gsid_service.simulate.faults import Label
 from gsid_service.simulate.forwarding import forward
 from gsid_service.simulate.plane import build
-from gsid_service.simulate.reverts import Bench, reverts
+from gsid_service.simulate.reverts import Bench, changed, reverts, try_adoptions
 
 SNAPSHOT, REFERENCE, OPERATIONS = "snapshot", "reference", "operations"
 SETTINGS = (SNAPSHOT, REFERENCE, OPERATIONS)
@@ -48,8 +48,8 @@ def with_faults(
 ) -> Sample:
     """The snapshot and the reference setting: the paper's injection laid upon a clean case.
 
-    Only a detector that is `aided` is told what reverts would do, and how values stand among their
-    siblings: the paper's methods know nothing of either.
+    Only a detector that is `aided` is told what reverts and adoptions would do, and how values
+    stand among their siblings: the paper's methods know nothing of these.
     """
     faulty = case.with_faults(rate, rng)
     copy = faults.inject(case.facts, STALE, rng)[0] if reference else None
@@ -72,14 +72,18 @@ def _sample(
     exact: bool = False,
 ) -> Sample:
     observed = forward(build(case.entities, case.facts), always_compare_med=True)
-    approved, tried = None, {}
+    approved, tried, adopted = None, {}, {}
     if reference is not None:
         approved = forward(build(reference_entities, reference), always_compare_med=True)
         if aided:
             tried = reverts(Bench(observed, case.facts, case.intents), case.facts, reference)
+            bench = Bench(approved, reference, case.intents)
+            adopted = try_adoptions(bench, list(changed(reference, case.facts)))
     said = evidence(case.facts, case.intents, observed, approved)
     graph = assemble(
-        case.entities, case.facts, case.intents, reference, said, tried, (), exact, aided
+        *(case.entities, case.facts, case.intents, reference, said, tried, adopted),
+        exact=exact,
+        compare=aided,
     )
     return Sample(graph, _marked(graph, case.labels), case)
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from gsid_service.assemble.scale import Numbers, Scaled, scale
-from gsid_service.records import EVIDENCE, OUTCOMES, FloatArray, Graph, IntArray, Revert
+from gsid_service.records import EVIDENCE, OUTCOMES, Effect, FloatArray, Graph, IntArray
 from gsid_service.schema import SCHEMA, Group, Schema
 
 OUTCOMES_AT = [EVIDENCE.index(f"observed {outcome}") for outcome in OUTCOMES]
@@ -216,16 +216,16 @@ def _common(graph: Graph, schema: Schema) -> FloatArray:
 
 def _counted(graph: Graph, rows: slice, common: FloatArray) -> FloatArray:
     """[rows, C]: the counts of some facts."""
-    tried = graph.reverts[rows].reshape(-1, math.prod(graph.reverts.shape[1:]))
-    return np.hstack(
-        (graph.evidence[rows], tried, np.broadcast_to(common, (len(tried), len(common))))
-    )
+    said = graph.evidence[rows]
+    columns = math.prod(graph.reverts.shape[1:])
+    tried = (table[rows].reshape(-1, columns) for table in (graph.reverts, graph.adoptions))
+    return np.hstack((said, *tried, np.broadcast_to(common, (len(said), len(common)))))
 
 
 def counts(schema: Schema) -> int:
     """C, how many counts a fact has."""
-    tried = len(schema.monitored) * (1 + len(Revert._fields))
-    return len(EVIDENCE) + tried + len(OUTCOMES_AT) + 1
+    tried = len(schema.monitored) * (1 + len(Effect._fields))
+    return len(EVIDENCE) + 2 * tried + len(OUTCOMES_AT) + 1
 
 
 def _arguments(graph: Graph, offset: int, roles: int) -> IntArray:

@@ -1,9 +1,15 @@
-"""Reverts: what putting approved values back would do to the intents and the traffic.
+"""Reverts and adoptions: what a changed value does to the intents and the traffic, told apart from
+all others that changed.
 
-A wrong value that breaks intents is recognised by this: with the approved value in its place they
-hold again. A change that was meant repairs nothing, and its revert may break what it was made for.
-Where intents speak of the traffic that a revert would move, and none turns, that speaks for the
-value; where none does, it says nothing.
+A wrong value that breaks intents is recognised by its revert: with the approved value in its place
+they hold again. A change that was meant repairs nothing, and its revert may break what it was made
+for. Where intents speak of the traffic that a revert would move, and none turns, that speaks for
+the value; where none does, it says nothing.
+
+An adoption is the same the other way round: the observed value alone, put into the approved
+network. Where much is wrong in what is observed, a single revert says little, but the approved
+network still does what is wanted: there a wrong value breaks intents, and the right one in place of
+a reference that is itself wrong repairs them.
 """
 
 from collections import defaultdict
@@ -13,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gsid_service.records import Fact, FactKey, IntArray, Revert
+from gsid_service.records import Effect, Fact, FactKey, IntArray
 from gsid_service.schema import SCHEMA
 from gsid_service.simulate import intents
 from gsid_service.simulate.faults import slots
@@ -23,7 +29,8 @@ from gsid_service.simulate.revise import Revised, Rows, Value
 
 AT_MOST = 64  # changed values, which bounds the work
 STATES_BYTES = 256 << 20  # of states that were tried and are kept
-LARGEST_SHARE = 0.3  # of all values; where more changed, each alone says little
+LARGEST_SHARE = 0.3  # of all values; where more changed, each revert alone says little
+WORK = 500_000  # pairs of a router and a network, over all adoptions; AT_MOST may always be tried
 
 Slot = tuple[FactKey, str]
 
@@ -175,7 +182,7 @@ def _by_index(intent: Fact, plane: Plane) -> tuple[int | None, list[int]]:
 
 def reverts(
     bench: Bench, facts: Sequence[Fact], baseline: Iterable[Fact], at_most: int = AT_MOST
-) -> dict[Slot, Revert]:
+) -> dict[Slot, Effect]:
     """For each value that changed since the baseline, if they are not too many."""
     values = sum(map(len, slots(facts).values()))
     return try_reverts(bench, list(changed(facts, baseline)), values, at_most)
@@ -183,15 +190,26 @@ def reverts(
 
 def try_reverts(
     bench: Bench, different: Sequence[Value], values: int, at_most: int = AT_MOST
-) -> dict[Slot, Revert]:
+) -> dict[Slot, Effect]:
     """The same, where it is known which values changed, and how many there are."""
-    if len(different) > min(at_most, LARGEST_SHARE * values):
-        return {}
-    found: dict[Slot, Revert] = {}
-    for key, parameter, value in different:
+    return {} if len(different) > min(at_most, LARGEST_SHARE * values) else _try(bench, different)
+
+
+def try_adoptions(bench: Bench, different: Sequence[Value]) -> dict[Slot, Effect]:
+    """For each of the observed values, upon the approved state, if they are not too many."""
+    plane = bench.state.plane
+    pairs = len(plane.routers) * len(plane.networks)
+    too_many = len(different) > AT_MOST and len(different) * pairs > WORK
+    return {} if too_many else _try(bench, different)
+
+
+def _try(bench: Bench, values: Iterable[Value]) -> dict[Slot, Effect]:
+    """What each value alone would do to the stated intents."""
+    found: dict[Slot, Effect] = {}
+    for key, parameter, value in values:
         trial = bench.attempt((key, parameter, value))
         if trial is not None:
-            found[key, parameter] = Revert(
+            found[key, parameter] = Effect(
                 repairs=sum(place < bench.stated for place in trial.repairs),
                 breaks=sum(place < bench.stated for place in trial.breaks),
                 moves=trial.moves,

@@ -39,10 +39,11 @@ class Course:
 class Diet:
     """The settings in which networks are shown, and the data sets they come from, by weight.
 
-    The anomaly rate of a network is `rate`, or, for the `spread` of its setting, one drawn from 1
-    to 80 % evenly on a logarithmic scale; the share `clean` has no anomaly at all. The share
-    `unstated` comes without intents, as the network of an operator who has written none. Whether
-    the model is `aided` by reverts and siblings is up to the diet: the paper's methods are not.
+    The anomaly rate of a network is `rate`, or, for the `spread` of its setting, one whose log-odds
+    are drawn evenly from those of 1 to those of 80 %; the share `clean` has no anomaly at all. The
+    share `unstated` comes without intents, as the network of an operator who has written none.
+    Whether the model is `aided` by reverts, adoptions and siblings is up to the diet: the paper's
+    methods are not.
     Making a sample takes longer than learning from it: shown `twice`, the other time a few hundred
     steps later, each is worth nearly as much again.
     """
@@ -61,7 +62,8 @@ class Diet:
         if chance < self.clean:
             return 0.0
         if chance < self.clean + spread:
-            return math.exp(rng.uniform(math.log(SPREAD[0]), math.log(SPREAD[1])))
+            log_odds = rng.uniform(*(math.log(rate / (1 - rate)) for rate in SPREAD))
+            return 1 / (1 + math.exp(-log_odds))
         return self.rate
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from gsid_service.assemble.graph import assemble, renewed, with_reverts
-from gsid_service.records import EVIDENCE, Entity, Fact, Revert
+from gsid_service.assemble.graph import assemble, renewed, with_effects
+from gsid_service.records import EVIDENCE, Effect, Entity, Fact
 from gsid_service.schema import SCHEMA
 
 ENTITIES = (
@@ -54,13 +54,14 @@ def test_without_evidence_nothing_is_counted_of_any_fact() -> None:
 def test_other_values_give_the_graph_that_is_assembled_anew() -> None:
     counts = np.arange(2.0 * len(EVIDENCE)).reshape(2, -1)
     route = ROUTE._replace(params={"local_pref": 80, "as_path_length": 3})  # no speaker any more
-    tried = {(ROUTE.key, "med"): Revert(1, 2, 3, 4)}
+    tried = {(ROUTE.key, "med"): Effect(1, 2, 3, 4)}
     before = assemble(ENTITIES, (LINK, ROUTE), (), (LINK, ROUTE), exact=True)
     rows = {LINK.key: 0, ROUTE.key: 1}
-    found = with_reverts(renewed(before, {1: route}, counts, {LINK.key}), tried, rows)
-    args = (LINK, ROUTE), counts, tried, {LINK.key}, True
+    adopted = {(ROUTE.key, "local_pref"): Effect(5, 6, 7, 8)}
+    found = with_effects(renewed(before, {1: route}, counts, {LINK.key}), tried, adopted, rows)
+    args = (LINK, ROUTE), counts, tried, adopted, {LINK.key}, True
     anew = assemble(ENTITIES, (LINK, route), (), *args)
-    for name in ("features", "reference", "evidence", "reverts", "edges", "stale"):
+    for name in ("features", "reference", "evidence", "reverts", "adoptions", "edges", "stale"):
         assert np.array_equal(getattr(found, name), getattr(anew, name)), name
     assert (found.facts, found.entities, found.exact) == (anew.facts, anew.entities, anew.exact)
     assert before.features[5, 4] == 200

@@ -111,6 +111,7 @@ def arrays(graph: Graph) -> list[object]:
         graph.reference,
         graph.evidence,
         graph.reverts,
+        graph.adoptions,
         graph.edges,
         graph.stale,
     )

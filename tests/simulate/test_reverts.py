@@ -1,11 +1,13 @@
 """Reverts tell which changed value broke what, checked against simulation from scratch."""
 
+import random
+
 from gsid_service.evaluate.splits import SPLITS
-from gsid_service.records import Fact, Revert
+from gsid_service.records import Effect, Fact
 from gsid_service.simulate import faults, intents
 from gsid_service.simulate.forwarding import Forwarding, forward, moved
 from gsid_service.simulate.plane import build
-from gsid_service.simulate.reverts import Bench, changed, reverts
+from gsid_service.simulate.reverts import AT_MOST, WORK, Bench, changed, reverts, try_adoptions
 from tests.simulate.test_forwarding import link, route, square, state
 
 
@@ -13,8 +15,8 @@ def test_the_wrong_value_is_the_one_whose_revert_repairs() -> None:
     facts = square(near=9, med=5)  # the weight moves R1's traffic, the med nobody's
     wanted = (Fact("fwd", ("R1", "N", "R0")), Fact("fwd", ("R2", "N", "R0")))
     assert reverts(Bench(state(*facts), facts, wanted), facts, square()) == {
-        (link("R0", "R1", 9).key, "ospf_weight"): Revert(1, 0, moves=2, asked=1),
-        (route("B@R3").key, "med"): Revert(0, 0, 0, 0),
+        (link("R0", "R1", 9).key, "ospf_weight"): Effect(1, 0, moves=2, asked=1),
+        (route("B@R3").key, "med"): Effect(0, 0, 0, 0),
     }
 
 
@@ -49,12 +51,42 @@ def test_each_is_what_a_simulation_from_scratch_says() -> None:
         facts = faults.with_values(case.facts, {(key, parameter): value})
         after = forward(build(case.entities, facts), always_compare_med=True)
         outcomes = [tuple(intents.satisfied(i, s) for s in (observed, after)) for i in case.intents]
-        assert found[key, parameter] == Revert(
+        assert found[key, parameter] == Effect(
             outcomes.count((False, True)),
             outcomes.count((True, False)),
             len(moves := [*map(tuple, moved(observed, after).tolist())]),
             sum(_passes(intent, observed, moves) for intent in case.intents),
         )
+
+
+def test_a_wrong_value_breaks_what_the_approved_network_does() -> None:
+    facts, approved = square(near=9, med=5), square()
+    wanted = (Fact("fwd", ("R1", "N", "R0")), Fact("fwd", ("R2", "N", "R0")))
+    observed = list(changed(approved, facts))
+    assert try_adoptions(Bench(state(*approved), approved, wanted), observed) == {
+        (link("R0", "R1", 1).key, "ospf_weight"): Effect(0, 1, moves=2, asked=1),
+        (route("B@R3").key, "med"): Effect(0, 0, 0, 0),
+    }
+
+
+def test_an_observed_value_repairs_a_reference_that_is_wrong() -> None:
+    """And that among more changes than reverts are tried with."""
+    stale, facts = square(near=9), square(far=8, med=5)
+    wanted = (Fact("fwd", ("R1", "N", "R0")),)
+    found = try_adoptions(Bench(state(*stale), stale, wanted), list(changed(stale, facts)))
+    assert found[link("R0", "R1", 9).key, "ospf_weight"] == Effect(1, 0, moves=2, asked=1)
+    assert all(e.repairs == 0 for slot, e in found.items() if slot[0] != link("R0", "R1", 9).key)
+
+
+def test_adoptions_in_a_large_network_are_bounded() -> None:
+    case = SPLITS["standard"].case("reverts", 1)
+    approved = forward(build(case.entities, case.facts), always_compare_med=True)
+    bench = Bench(approved, case.facts)
+    pairs = len(approved.plane.routers) * len(approved.plane.networks)
+    (value, *_) = changed(case.facts, faults.inject(case.facts, 0.5, random.Random(1))[0])
+    assert WORK // pairs > AT_MOST
+    assert try_adoptions(bench, [value] * (WORK // pairs))
+    assert not try_adoptions(bench, [value] * (1 + WORK // pairs))
 
 
 def _passes(intent: Fact, state: Forwarding, moves: list[tuple[int, int]]) -> bool:
