@@ -75,6 +75,8 @@ class Effect(NamedTuple):
     breaks: int  # intents that would no longer hold
     moves: int  # pairs of router and network whose traffic would go another way
     asked: int  # intents about that traffic, which would have told
+    rivals: int  # other values of which one alone would repair one of the same intents
+    ahead: int  # and those of them that on balance repair as much or more
 
 
 class Collector(NamedTuple):

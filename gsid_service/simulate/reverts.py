@@ -205,17 +205,40 @@ def try_adoptions(bench: Bench, different: Sequence[Value]) -> dict[Slot, Effect
 
 def _try(bench: Bench, values: Iterable[Value]) -> dict[Slot, Effect]:
     """What each value alone would do to the stated intents."""
+    trials = {(key, p): bench.attempt((key, p, value)) for key, p, value in values}
+    turns = {slot: _turned(trial, bench.stated) for slot, trial in trials.items() if trial}
+    repairing: dict[int, list[Slot]] = defaultdict(list)
+    for slot, turn in turns.items():
+        for place in turn.repairs:
+            repairing[place].append(slot)
     found: dict[Slot, Effect] = {}
-    for key, parameter, value in values:
-        trial = bench.attempt((key, parameter, value))
-        if trial is not None:
-            found[key, parameter] = Effect(
-                repairs=sum(place < bench.stated for place in trial.repairs),
-                breaks=sum(place < bench.stated for place in trial.breaks),
-                moves=trial.moves,
-                asked=sum(place < bench.stated for place in trial.asked),
-            )
+    for slot, turn in turns.items():
+        rivals = {other for place in turn.repairs for other in repairing[place]} - {slot}
+        ahead = sum(turns[other].gain >= turn.gain for other in rivals)
+        sizes = len(turn.repairs), turn.breaks, turn.moves, turn.asked, len(rivals), ahead
+        found[slot] = Effect(*sizes)
     return found
+
+
+class _Turned(NamedTuple):
+    """Of a trial, what concerns the stated intents."""
+
+    repairs: tuple[int, ...]
+    breaks: int
+    moves: int
+    asked: int
+
+    @property
+    def gain(self) -> int:
+        return len(self.repairs) - self.breaks
+
+
+def _turned(trial: Trial, stated: int) -> _Turned:
+    repairs, breaks, asked = (
+        tuple(place for place in places if place < stated)
+        for places in (trial.repairs, trial.breaks, trial.asked)
+    )
+    return _Turned(repairs, len(breaks), trial.moves, len(asked))
 
 
 def changed(facts: Iterable[Fact], baseline: Iterable[Fact]) -> Iterator[Value]:

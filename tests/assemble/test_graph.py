@@ -54,10 +54,10 @@ def test_without_evidence_nothing_is_counted_of_any_fact() -> None:
 def test_other_values_give_the_graph_that_is_assembled_anew() -> None:
     counts = np.arange(2.0 * len(EVIDENCE)).reshape(2, -1)
     route = ROUTE._replace(params={"local_pref": 80, "as_path_length": 3})  # no speaker any more
-    tried = {(ROUTE.key, "med"): Effect(1, 2, 3, 4)}
+    tried = {(ROUTE.key, "med"): Effect(1, 2, 3, 4, 5, 6)}
     before = assemble(ENTITIES, (LINK, ROUTE), (), (LINK, ROUTE), exact=True)
     rows = {LINK.key: 0, ROUTE.key: 1}
-    adopted = {(ROUTE.key, "local_pref"): Effect(5, 6, 7, 8)}
+    adopted = {(ROUTE.key, "local_pref"): Effect(6, 5, 4, 3, 2, 1)}
     found = with_effects(renewed(before, {1: route}, counts, {LINK.key}), tried, adopted, rows)
     args = (LINK, ROUTE), counts, tried, adopted, {LINK.key}, True
     anew = assemble(ENTITIES, (LINK, route), (), *args)

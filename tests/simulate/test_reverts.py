@@ -15,8 +15,8 @@ def test_the_wrong_value_is_the_one_whose_revert_repairs() -> None:
     facts = square(near=9, med=5)  # the weight moves R1's traffic, the med nobody's
     wanted = (Fact("fwd", ("R1", "N", "R0")), Fact("fwd", ("R2", "N", "R0")))
     assert reverts(Bench(state(*facts), facts, wanted), facts, square()) == {
-        (link("R0", "R1", 9).key, "ospf_weight"): Effect(1, 0, moves=2, asked=1),
-        (route("B@R3").key, "med"): Effect(0, 0, 0, 0),
+        (link("R0", "R1", 9).key, "ospf_weight"): Effect(1, 0, moves=2, asked=1, rivals=0, ahead=0),
+        (route("B@R3").key, "med"): Effect(0, 0, 0, 0, 0, 0),
     }
 
 
@@ -42,21 +42,43 @@ def test_new_facts_and_defaults_are_no_changes() -> None:
 
 
 def test_each_is_what_a_simulation_from_scratch_says() -> None:
-    case = SPLITS["operations-standard"].case("reverts", 1)
+    case = SPLITS["operations-standard"].case("reverts", 2)
     assert case.baseline
     observed = forward(build(case.entities, case.facts), always_compare_med=True)
     found = reverts(Bench(observed, case.facts, case.intents), case.facts, case.baseline[1])
     assert found
+    repaired, gains = {}, {}
     for key, parameter, value in changed(case.facts, case.baseline[1]):
         facts = faults.with_values(case.facts, {(key, parameter): value})
         after = forward(build(case.entities, facts), always_compare_med=True)
         outcomes = [tuple(intents.satisfied(i, s) for s in (observed, after)) for i in case.intents]
-        assert found[key, parameter] == Effect(
-            outcomes.count((False, True)),
-            outcomes.count((True, False)),
+        slot = key, parameter
+        repaired[slot] = {i for i, told in enumerate(outcomes) if told == (False, True)}
+        breaks = outcomes.count((True, False))
+        gains[slot] = len(repaired[slot]) - breaks
+        assert found[slot][:4] == (
+            len(repaired[slot]),
+            breaks,
             len(moves := [*map(tuple, moved(observed, after).tolist())]),
             sum(_passes(intent, observed, moves) for intent in case.intents),
         )
+    for slot, mine in repaired.items():
+        rivals = [s for s, theirs in repaired.items() if s != slot and mine & theirs]
+        ahead = sum(gains[rival] >= gains[slot] for rival in rivals)
+        assert (found[slot].rivals, found[slot].ahead) == (len(rivals), ahead)
+    assert any(effect.rivals for effect in found.values())
+
+
+def test_of_two_that_repair_the_same_the_one_that_repairs_more_is_ahead() -> None:
+    facts = square(near=9)
+    wanted = (Fact("fwd", ("R1", "N", "R0")), Fact("reachable", ("R3", "N", "R1")))
+    less = (link("R1", "R3", 1).key, "ospf_weight", 9)  # R1 still turns to R3, and R3 away from R1
+    more = (link("R0", "R1", 9).key, "ospf_weight", 1)
+    found = try_adoptions(Bench(state(*facts), facts, wanted), [less, more])
+    assert {slot: (e.rivals, e.ahead) for slot, e in found.items()} == {
+        less[:2]: (1, 1),
+        more[:2]: (1, 0),
+    }
 
 
 def test_a_wrong_value_breaks_what_the_approved_network_does() -> None:
@@ -64,8 +86,8 @@ def test_a_wrong_value_breaks_what_the_approved_network_does() -> None:
     wanted = (Fact("fwd", ("R1", "N", "R0")), Fact("fwd", ("R2", "N", "R0")))
     observed = list(changed(approved, facts))
     assert try_adoptions(Bench(state(*approved), approved, wanted), observed) == {
-        (link("R0", "R1", 1).key, "ospf_weight"): Effect(0, 1, moves=2, asked=1),
-        (route("B@R3").key, "med"): Effect(0, 0, 0, 0),
+        (link("R0", "R1", 1).key, "ospf_weight"): Effect(0, 1, moves=2, asked=1, rivals=0, ahead=0),
+        (route("B@R3").key, "med"): Effect(0, 0, 0, 0, 0, 0),
     }
 
 
@@ -74,7 +96,9 @@ def test_an_observed_value_repairs_a_reference_that_is_wrong() -> None:
     stale, facts = square(near=9), square(far=8, med=5)
     wanted = (Fact("fwd", ("R1", "N", "R0")),)
     found = try_adoptions(Bench(state(*stale), stale, wanted), list(changed(stale, facts)))
-    assert found[link("R0", "R1", 9).key, "ospf_weight"] == Effect(1, 0, moves=2, asked=1)
+    assert found[link("R0", "R1", 9).key, "ospf_weight"] == Effect(
+        1, 0, moves=2, asked=1, rivals=0, ahead=0
+    )
     assert all(e.repairs == 0 for slot, e in found.items() if slot[0] != link("R0", "R1", 9).key)
 
 
