@@ -135,6 +135,7 @@ class Watch:
         entities: tuple[Entity, ...] = ENTITIES,
         complete: bool = True,
         withdrawn: Sequence[FactKey] = (),
+        ahead: timedelta = timedelta(),
     ) -> Receipt:
         """Post a snapshot, of the next sequence unless said otherwise, a second later."""
         self.later(1)
@@ -143,7 +144,8 @@ class Watch:
         self.numbers[collector] = max(number, highest)
         who = Collector(collector, "router")
         facts, gone = tuple(facts), tuple(withdrawn)
-        one = Snapshot(network, who, number, self.now, complete, entities, facts, gone)
+        at = self.now + ahead  # by the collector's clock
+        one = Snapshot(network, who, number, at, complete, entities, facts, gone)
         (receipt,) = self.service.keep([incoming(one)])
         return receipt
 
@@ -882,7 +884,8 @@ def test_any_interleaving_gives_the_same_state_however_often_the_cycle_looked(
     watch: Watch, given_: list[Snapshot], rounds: set[int]
 ) -> None:
     name = f"net{next(NUMBERS)}"
-    service = Service(SETTINGS, watch.database, Here(Fair(), "fair"), watch.metrics, lambda: NOW)
+    later = NOW + timedelta(minutes=1)  # than all that is observed
+    service = Service(SETTINGS, watch.database, Here(Fair(), "fair"), watch.metrics, lambda: later)
     found = Merged()
     for place, one in enumerate(given_):
         service.keep([incoming(replace(one, network=name))])
@@ -912,6 +915,17 @@ def test_disagreements_are_shown_with_the_network(watch: Watch) -> None:
         {"collector": "c2", "value": 5},
         {"collector": "c1", "value": 1},
     ]
+
+
+def test_a_clock_that_is_ahead_does_not_win_for_ever(watch: Watch) -> None:
+    years = timedelta(days=3650)
+    watch.send([link("R1", "R2", 1)], "c1", entities=ROUTERS, ahead=years)
+    watch.send([link("R1", "R2", 5)], "c2", entities=ROUTERS)
+    (conflict,) = watch.cycle().summary["conflicts"]
+    assert [one["collector"] for one in conflict["values"]] == ["c2", "c1"]
+    watch.send([link("R1", "R2", 1)], "c1", entities=ROUTERS, ahead=years)
+    (conflict,) = watch.cycle().summary["conflicts"]
+    assert [one["collector"] for one in conflict["values"]] == ["c1", "c2"]
 
 
 def test_metrics_show_the_newest_round(watch: Watch) -> None:

@@ -2,6 +2,7 @@
 and all of them as one."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from zlib import decompress
 
 from sqlalchemy import Connection
@@ -95,9 +96,14 @@ def views_at(connection: Connection, name: str, number: int) -> list[View]:
 
 
 def extended(view: View | None, kept: Iterable[Kept]) -> View:
-    """A view with more snapshots laid upon it; there is at least one."""
+    """A view with more snapshots laid upon it; there is at least one.
+
+    Nothing is observed after it came in: a clock that is ahead must not win every conflict.
+    """
     for one in kept:
-        view = extend(view, parse_snapshot(decompress(one.body)), f"s{one.number}")
+        snapshot = parse_snapshot(decompress(one.body))
+        at = min(snapshot.observed_at, one.received_at)
+        view = extend(view, replace(snapshot, observed_at=at), f"s{one.number}")
     if view is None:
         raise LookupError("a view of no snapshots")
     return view

@@ -42,6 +42,7 @@ class Kept(NamedTuple):
     collector: str
     sequence: int
     complete: bool
+    received_at: datetime
     body: bytes
 
 
