@@ -1,8 +1,9 @@
 """The study behind docs/results.md: the five methods compared, and what the shape of GSID does.
 
 Every run gets the same budget in the reference setting, without reverts, which the paper does not
-have. The comparison has three seeds, the shapes have one. A run trains in a folder of its own, and
-what was found is kept with the plots, so a study that was stopped goes on where it was.
+have. The comparison has three seeds, the shapes have one. The methods of a seed and a rate learn
+from the same batches, each in a folder of its own; what was found is kept with the plots, so a
+study that was stopped goes on where it was.
 """
 
 import json
@@ -18,11 +19,12 @@ from gsid_service.evaluate import evaluation, splits
 from gsid_service.evaluate.evaluation import ALL, Row, evaluate
 from gsid_service.evaluate.settings import REFERENCE, Sample
 from gsid_service.score.calibration import Calibration
+from gsid_service.score.gsid import GSID
 from gsid_service.score.rivals import diff
 from gsid_service.score.scorer import Scorer, use_cores
 from gsid_service.train.diet import Diet
 from gsid_service.train.plans import COMPARED
-from gsid_service.train.training import Plan, train
+from gsid_service.train.training import Plan, train_together
 
 SEEDS = (0, 1, 2)
 RATES = (0.4, 0.2)  # that are trained on
@@ -73,23 +75,30 @@ def runs(seeds: Sequence[int] = SEEDS) -> Iterator[Run]:
 
 
 def study(out: Path, wanted: Sequence[Run], jobs: int) -> Iterator[Done]:
-    """The figures of each run as it is done."""
+    """The figures of each run as it is done; those of the same batches learn together."""
+    together: dict[object, list[Run]] = {}
+    for run in wanted:
+        together.setdefault(run.plan.batches, []).append(run)
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        pending = [pool.submit(finish, run, out / run.folder) for run in wanted]
+        pending = [pool.submit(finish, some, out) for some in together.values()]
         try:
             for done in as_completed(pending):
-                yield done.result()
+                yield from done.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def finish(run: Run, folder: Path) -> Done:
+def finish(some: Sequence[Run], out: Path) -> list[Done]:
     """Train what is left to train, then measure."""
     use_cores(1)
-    model = train(run.plan, folder)
+    models = train_together({out / run.folder: run.plan for run in some})
+    return [_finish(run, out, model) for run, model in zip(some, models, strict=True)]
+
+
+def _finish(run: Run, out: Path, model: GSID) -> Done:
     scorer = Scorer(run.method, model, Calibration.none())
     rows = [row for where in run.measured for row in _measure(run.method, scorer, *where)]
-    state = json.loads((folder / "training.json").read_text())
+    state = json.loads((out / run.folder / "training.json").read_text())
     return {
         "method": run.method,
         "rate": run.plan.diet.rate,

@@ -3,10 +3,11 @@
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import islice, tee
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -36,6 +37,11 @@ class Plan:
     rate: float = 5e-4
     decay: float = 1e-5
 
+    @property
+    def batches(self) -> tuple[Diet, int, int, int]:
+        """All that the batches depend on, and their number."""
+        return self.diet, self.batch, self.seed, self.steps
+
     def learning_rate(self, step: int) -> float:
         """The paper's: from 5e-4 linearly to 1e-4 over ten epochs, then constant; or a cosine."""
         if self.schedule == "paper":
@@ -54,6 +60,50 @@ class Progress:
     curve: list[dict[str, Any]] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Learner:
+    """A model on its way through a plan, saved in a folder."""
+
+    plan: Plan
+    folder: Path
+    model: GSID
+    optimiser: torch.optim.Optimizer
+    progress: Progress
+
+    @classmethod
+    def of(cls, plan: Plan, folder: Path) -> Self:
+        torch.manual_seed(plan.seed)
+        model = GSID(plan.shape)
+        optimiser = torch.optim.Adam(model.parameters(), lr=plan.rate, weight_decay=plan.decay)
+        return cls(plan, folder, model, optimiser, _resume(folder, plan, model, optimiser))
+
+    def learn(self, meals: Iterable[Meal]) -> dict[str, Any]:
+        """An epoch; its mean loss and F1 per parameter."""
+        self.model.train()
+        begun, before, progress = time.perf_counter(), self.progress.step, self.progress
+        weights = _balance(progress.losses)
+        sums, counts = torch.zeros(len(weights)), torch.zeros(len(weights), 3)
+        for batch, wrong, weight in meals:
+            for group in self.optimiser.param_groups:
+                group["lr"] = self.plan.learning_rate(progress.step)
+            logits = self.model(batch)
+            losses = loss(logits, wrong, batch.applies * weight)
+            self.optimiser.zero_grad()
+            (losses * weights).sum().backward()
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+            self.optimiser.step()
+            progress.step += 1
+            sums += losses.detach()
+            counts += _counts(logits.detach(), wrong, batch.applies)
+        progress.losses.append((sums / (progress.step - before)).tolist())
+        progress.seconds += time.perf_counter() - begun
+        progress.curve.append(_summary(progress, counts))
+        return progress.curve[-1]
+
+    def save(self) -> None:
+        _save(self.folder, self.plan, self.model, self.optimiser, self.progress)
+
+
 def train(
     plan: Plan,
     folder: Path,
@@ -61,56 +111,43 @@ def train(
     every: int = 5,
 ) -> GSID:
     """Train, or go on training, what is in `folder`, saved every few epochs."""
-    torch.manual_seed(plan.seed)
-    model = GSID(plan.shape)
-    optimiser = torch.optim.Adam(model.parameters(), lr=plan.rate, weight_decay=plan.decay)
-    progress = _resume(folder, plan, model, optimiser)
-    meals = iter(_loader(plan, progress.step))
-    while progress.step < plan.steps:
-        epoch = _epoch(model, optimiser, meals, plan, progress)
-        progress.curve.append(epoch)
-        if len(progress.curve) % every == 0:
-            _save(folder, plan, model, optimiser, progress)
-        report(epoch)
-    _save(folder, plan, model, optimiser, progress)
-    return model.eval()
+    (model,) = train_together({folder: plan}, report, every)
+    return model
+
+
+def train_together(
+    plans: Mapping[Path, Plan],
+    report: Callable[[dict[str, Any]], None] = lambda _: None,
+    every: int = 5,
+) -> list[GSID]:
+    """The same for several that learn from the same batches, each of which is made once.
+
+    Their plans differ in nothing but the model and how it learns. Where some were stopped earlier
+    than others, these go on first.
+    """
+    if len({plan.batches for plan in plans.values()}) != 1:
+        raise ValueError("plans of other batches cannot learn together")
+    learners = [_Learner.of(plan, folder) for folder, plan in plans.items()]
+    plan, step = learners[0].plan, min(learner.progress.step for learner in learners)
+    loader = iter(_loader(plan, step))
+    while step < plan.steps:
+        count = min(EPOCH, plan.steps - step)
+        hungry = [learner for learner in learners if learner.progress.step == step]
+        for learner, meals in zip(hungry, tee(islice(loader, count), len(hungry)), strict=True):
+            epoch = learner.learn(meals)
+            if len(learner.progress.curve) % every == 0:
+                learner.save()
+            report(epoch)
+        step += count
+    for learner in learners:
+        learner.save()
+    return [learner.model.eval() for learner in learners]
 
 
 def _loader(plan: Plan, step: int) -> DataLoader[Meal]:
     """Other processes prepare batches while this one learns; a resumed run sees other ones."""
     meals = Meals(plan.diet, plan.batch, plan.seed * 1_000_003 + step)
     return DataLoader(meals, batch_size=None, num_workers=WORKERS, prefetch_factor=8)
-
-
-def _epoch(
-    model: GSID,
-    optimiser: torch.optim.Optimizer,
-    meals: Iterator[Meal],
-    plan: Plan,
-    progress: Progress,
-) -> dict[str, Any]:
-    """One hundred steps; their mean loss and F1 per parameter."""
-    model.train()
-    begun = time.perf_counter()
-    steps = min(EPOCH, plan.steps - progress.step)
-    weights = _balance(progress.losses)
-    sums, counts = torch.zeros(len(weights)), torch.zeros(len(weights), 3)
-    for _ in range(steps):
-        batch, wrong, weight = next(meals)
-        for group in optimiser.param_groups:
-            group["lr"] = plan.learning_rate(progress.step)
-        logits = model(batch)
-        losses = loss(logits, wrong, batch.applies * weight)
-        optimiser.zero_grad()
-        (losses * weights).sum().backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        progress.step += 1
-        sums += losses.detach()
-        counts += _counts(logits.detach(), wrong, batch.applies)
-    progress.losses.append((sums / steps).tolist())
-    progress.seconds += time.perf_counter() - begun
-    return _summary(progress, counts)
 
 
 def loss(logits: Tensor, wrong: Tensor, weight: Tensor) -> Tensor:

@@ -25,10 +25,11 @@ def test_every_method_has_the_same_budget_and_three_seeds() -> None:
 
 
 def test_a_run_that_was_done_is_known_by_its_figures(tmp_path: Path) -> None:
-    run = Run("gsid", TINY, (("standard", 0.4),))
-    done = study.finish(run, tmp_path / run.folder)
+    run, other = (Run(name, TINY, (("standard", 0.4),)) for name in ("gsid", "ace-gat"))
+    done, _ = study.finish([run, other], tmp_path)
     assert {row["parameter"] for row in done["rows"]} == {*plots.PARAMETERS, "overall"}
     assert run.is_same(done)
+    assert not other.is_same(done)
     assert not study.shortened(run, 3).is_same(done)
     assert not run.is_same(done | {"edition": EDITION - 1})
 

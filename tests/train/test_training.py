@@ -12,7 +12,7 @@ import torch
 from gsid_service.score.gsid import Shape
 from gsid_service.train import diet, training
 from gsid_service.train.diet import MIXED, Diet, Meals
-from gsid_service.train.training import Plan, train
+from gsid_service.train.training import Plan, train, train_together
 
 SMALL = Plan(
     shape=Shape(width=16, heads=2, layers=1, decoder_steps=1, dropout=0.0),
@@ -57,6 +57,38 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:
     model = train(SMALL, tmp_path)
     assert [epoch["step"] for epoch in curve(tmp_path)] == [20, 40, 60]
     assert not model.training
+
+
+@pytest.mark.usefixtures("short_epochs")
+def test_those_that_learn_together_learn_as_if_alone(tmp_path: Path) -> None:
+    wider = replace(SMALL, shape=replace(SMALL.shape, width=24))
+    train_together({tmp_path / "a": SMALL, tmp_path / "b": wider})
+    for name, plan in (("a", SMALL), ("b", wider)):
+        train(plan, tmp_path / "alone" / name)
+        pairs = zip(curve(tmp_path / name), curve(tmp_path / "alone" / name), strict=True)
+        assert all(mine["loss"] == own["loss"] for mine, own in pairs)
+
+
+@pytest.mark.usefixtures("short_epochs")
+def test_those_that_were_stopped_earlier_go_on_first(tmp_path: Path) -> None:
+    def stop(epoch: dict[str, Any]) -> None:
+        if len(reported) == 2:  # the first is two epochs on, the second one
+            raise KeyboardInterrupt
+        reported.append(epoch["step"])
+
+    reported: list[int] = []
+    plans = {tmp_path / "a": SMALL, tmp_path / "b": replace(SMALL, rate=1e-3)}
+    with pytest.raises(KeyboardInterrupt):
+        train_together(plans, stop, every=1)
+    reported.clear()
+    train_together(plans, lambda epoch: reported.append(epoch["step"]), every=1)
+    assert reported == [40, 60, 60]
+    assert [[e["step"] for e in curve(folder)] for folder in plans] == [[20, 40, 60]] * 2
+
+
+def test_plans_of_other_batches_do_not_learn_together(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="other batches"):
+        train_together({tmp_path / "a": SMALL, tmp_path / "b": replace(SMALL, batch=3)})
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
