@@ -168,7 +168,8 @@ def schema() -> None:
 
 def _forwarding_state(file: Path, always_compare_med: bool) -> "Forwarding":
     """Read a snapshot and simulate it; says what the reader should know of the result."""
-    from gsid_service.ingest.wire import InvalidSnapshot, parse_snapshot
+    from gsid_service.ingest.problems import InvalidSnapshot
+    from gsid_service.ingest.wire import parse_snapshot
     from gsid_service.simulate.forwarding import forward
     from gsid_service.simulate.plane import build
 

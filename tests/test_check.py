@@ -9,7 +9,7 @@ import pytest
 
 from gsid_service.check import Checked, check, lay
 from gsid_service.ingest.candidate import WireValue
-from gsid_service.ingest.wire import WireFactKey
+from gsid_service.ingest.shapes import WireFactKey
 from gsid_service.records import Fact, FactKey
 from gsid_service.store import networks
 from tests.api.inside import NET, Inside, inside

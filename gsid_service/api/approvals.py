@@ -22,7 +22,8 @@ from gsid_service.api.paging import Cursor, Limit
 from gsid_service.api.problems import Problem, about, answers
 from gsid_service.api.text import Text
 from gsid_service.app import Approvable
-from gsid_service.ingest.wire import InvalidSnapshot, dump_entity, dump_fact, read_facts
+from gsid_service.ingest.problems import InvalidSnapshot
+from gsid_service.ingest.wire import dump_entity, dump_fact, read_facts
 from gsid_service.schema import Group
 from gsid_service.store import approvals, snapshots
 from gsid_service.store.networks import Network

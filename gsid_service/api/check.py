@@ -14,7 +14,7 @@ from gsid_service.api.networks import WRITE, Name, known, service_of
 from gsid_service.api.problems import Problem, about, answers
 from gsid_service.app import Service
 from gsid_service.ingest.candidate import WireAnnouncement, WireChanges, parse_candidate
-from gsid_service.ingest.wire import InvalidSnapshot
+from gsid_service.ingest.problems import InvalidSnapshot
 from gsid_service.store.tokens import Token
 
 router = APIRouter(prefix="/networks", tags=["check"])

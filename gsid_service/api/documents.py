@@ -11,7 +11,7 @@ from gsid_service.alert.decide import Finding
 from gsid_service.alert.sentence import sentence
 from gsid_service.api.text import Text
 from gsid_service.check import Checked
-from gsid_service.ingest.wire import FIRST, WireFact
+from gsid_service.ingest.shapes import FIRST, WireFact
 from gsid_service.notices import Notification
 from gsid_service.records import Alert, BrokenIntent, Change, Fact, FactKey
 from gsid_service.schema import BGP_ROUTE, FWD, LOCAL_PREF, REACHABLE

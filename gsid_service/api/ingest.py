@@ -18,7 +18,8 @@ from gsid_service.api.documents import Accepted
 from gsid_service.api.problems import Problem, about, answers
 from gsid_service.app import Service
 from gsid_service.ingest.inbox import Full
-from gsid_service.ingest.wire import LARGE, InvalidSnapshot, NotJSON, parse_snapshot
+from gsid_service.ingest.problems import InvalidSnapshot, NotJSON
+from gsid_service.ingest.wire import LARGE, parse_snapshot
 from gsid_service.store.snapshots import Incoming, Outcome
 
 router = APIRouter(tags=["ingest"])

@@ -28,11 +28,7 @@ from gsid_service.api.paging import Cursor, Limit
 from gsid_service.api.problems import about, answers, unknown
 from gsid_service.api.text import Text
 from gsid_service.app import Service
-from gsid_service.ingest.wire import (
-    dump_entity,
-    dump_fact,
-    dump_params,
-)
+from gsid_service.ingest.wire import dump_entity, dump_fact, dump_params
 from gsid_service.records import Fact, FactKey
 from gsid_service.schema import BGP_ROUTE, LOCAL_PREF, SCHEMA
 from gsid_service.store import networks, scores, snapshots

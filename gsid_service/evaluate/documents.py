@@ -7,15 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gsid_service.ingest.wire import (
-    WireFact,
-    WireFactKey,
-    WireSnapshot,
-    dump_fact,
-    dump_snapshot,
-    read_facts,
-    read_snapshot,
-)
+from gsid_service.ingest.shapes import WireFact, WireFactKey, WireSnapshot
+from gsid_service.ingest.wire import dump_fact, dump_snapshot, read_facts, read_snapshot
 from gsid_service.records import Collector, Entity, Fact, FactKey, Snapshot
 from gsid_service.schema import Group
 from gsid_service.simulate.cases import Case

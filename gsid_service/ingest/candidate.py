@@ -11,22 +11,10 @@ from typing import Annotated, Any, NamedTuple, Self, TypeVar
 
 from pydantic import Field, ValidationError, WithJsonSchema, model_validator
 
-from gsid_service.ingest.wire import (
-    Id,
-    InvalidSnapshot,
-    NotJSON,
-    Problem,
-    Time,
-    Wire,
-    WireFactKey,
-    WireSnapshot,
-    invalid,
-    not_a_value,
-    number_of,
-    parse_snapshot,
-    read_snapshot,
-    unknown,
-)
+from gsid_service.ingest.problems import InvalidSnapshot, NotJSON, Problem, invalid, unknown
+from gsid_service.ingest.shapes import Id, Time, Wire, WireFactKey, WireSnapshot
+from gsid_service.ingest.vocabulary import not_a_value, number_of
+from gsid_service.ingest.wire import parse_snapshot, read_snapshot
 from gsid_service.records import Fact, FactKey, Snapshot
 from gsid_service.schema import BGP_ROUTE, LOCAL_PREF, SCHEMA, Schema
 

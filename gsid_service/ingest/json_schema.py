@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gsid_service.ingest.wire import WireSnapshot
+from gsid_service.ingest.shapes import WireSnapshot
 from gsid_service.schema import SCHEMA, FactKind, Parameter, Schema
 
 

@@ -11,7 +11,7 @@ from gsid_service.ingest.candidate import (
     parse_candidate,
     read_values,
 )
-from gsid_service.ingest.wire import InvalidSnapshot, NotJSON
+from gsid_service.ingest.problems import InvalidSnapshot, NotJSON
 from gsid_service.records import Fact, Snapshot
 from tests.flow.network import small
 

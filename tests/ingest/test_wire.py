@@ -13,17 +13,9 @@ from hypothesis import strategies as st
 
 from gsid_service import schema
 from gsid_service.ingest.json_schema import json_schema
-from gsid_service.ingest.wire import (
-    LARGE,
-    PROBLEMS_AT_MOST,
-    SEQUENCE_HIGHEST,
-    InvalidSnapshot,
-    NotJSON,
-    WireFact,
-    dump_snapshot,
-    parse_snapshot,
-    read_facts,
-)
+from gsid_service.ingest.problems import PROBLEMS_AT_MOST, InvalidSnapshot, NotJSON
+from gsid_service.ingest.shapes import SEQUENCE_HIGHEST, WireFact
+from gsid_service.ingest.wire import LARGE, dump_snapshot, parse_snapshot, read_facts
 from gsid_service.records import Collector, Entity, Fact, FactKey, Snapshot
 from gsid_service.schema import SCHEMA, FactKind, Group
 

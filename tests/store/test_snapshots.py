@@ -7,12 +7,9 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from gsid_service.ingest.wire import (
-    SEQUENCE_HIGHEST,
-    InvalidSnapshot,
-    dump_snapshot,
-    parse_snapshot,
-)
+from gsid_service.ingest.problems import InvalidSnapshot
+from gsid_service.ingest.shapes import SEQUENCE_HIGHEST
+from gsid_service.ingest.wire import dump_snapshot, parse_snapshot
 from gsid_service.records import Snapshot
 from gsid_service.store import networks, snapshots
 from gsid_service.store.database import Database
