@@ -1,4 +1,4 @@
-"""The wire form of a snapshot: from JSON to a `Snapshot`, or to all that is wrong with it, and back."""
+"""The wire form of a snapshot: JSON in, a `Snapshot` or all that is wrong with it out; and back."""
 
 import json
 from collections.abc import Iterable
