@@ -9,7 +9,8 @@ from sqlalchemy import Connection
 from gsid_service.alert.decide import acknowledged, judged
 from gsid_service.api import paging
 from gsid_service.api.access import Operator, Reader, bound
-from gsid_service.api.documents import AlertDocument, Note, Page, Verdict
+from gsid_service.api.alert_documents import AlertDocument, Note, Verdict
+from gsid_service.api.documents import Page
 from gsid_service.api.networks import WRITE, service_of
 from gsid_service.api.paging import Cursor, Limit
 from gsid_service.api.problems import Problem, answers, unknown

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Body, Query, Request
 
 from gsid_service.api import paging
 from gsid_service.api.access import Operator, Reader
-from gsid_service.api.documents import (
+from gsid_service.api.approval_documents import (
     ApprovableDocument,
     ApprovalDocument,
     ApprovalWanted,
@@ -15,8 +15,8 @@ from gsid_service.api.documents import (
     IntentCount,
     IntentDocument,
     IntentsWanted,
-    Page,
 )
+from gsid_service.api.documents import Page
 from gsid_service.api.networks import READ, WRITE, Name, known, own_snapshot, service_of
 from gsid_service.api.paging import Cursor, Limit
 from gsid_service.api.problems import Problem, about, answers

@@ -8,7 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from gsid_service import check as checks
 from gsid_service.api.access import Reader
-from gsid_service.api.documents import CheckDocument
+from gsid_service.api.change_documents import CheckDocument
 from gsid_service.api.ingest import body_of, component, refused
 from gsid_service.api.networks import WRITE, Name, known, service_of
 from gsid_service.api.problems import Problem, about, answers

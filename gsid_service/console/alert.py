@@ -7,7 +7,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from gsid_service.api import alerts, networks, silences
-from gsid_service.api.documents import AlertDocument, Difference, Note, Verdict
+from gsid_service.api.alert_documents import AlertDocument, Note, Verdict
+from gsid_service.api.documents import Difference
 from gsid_service.api.problems import Problem
 from gsid_service.api.silences import SilenceWanted
 from gsid_service.app import Service

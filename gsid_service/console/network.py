@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
 
 from gsid_service.api import approvals, networks
-from gsid_service.api.documents import ApprovalWanted
+from gsid_service.api.approval_documents import ApprovalWanted
 from gsid_service.api.networks import Name, known
 from gsid_service.api.problems import Problem
 from gsid_service.api.text import Text

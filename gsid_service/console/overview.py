@@ -8,7 +8,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 
 from gsid_service.api import alerts, networks
 from gsid_service.api.access import COOKIE, Gate
-from gsid_service.api.documents import AlertDocument, NetworkDocument
+from gsid_service.api.alert_documents import AlertDocument
+from gsid_service.api.documents import NetworkDocument
 from gsid_service.api.problems import Problem
 from gsid_service.console import session, trend
 from gsid_service.console.session import Form, Viewer

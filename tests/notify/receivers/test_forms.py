@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsid_service.api.documents import AlertDocument
+from gsid_service.api.alert_documents import AlertDocument
 from gsid_service.notices import Group, Message
 from gsid_service.notify.batch import Note
 from gsid_service.notify.message import compose, document
