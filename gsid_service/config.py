@@ -6,6 +6,7 @@ Everything is checked once, at the start; an error names the key, where it came 
 import tomllib
 from collections.abc import Mapping
 from datetime import timedelta
+from difflib import get_close_matches
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -29,6 +30,7 @@ MESSAGES = {  # where pydantic's own would not say what to write
     ("database.url", "string_pattern_mismatch"): "must begin with sqlite:/// or "
     "postgresql+psycopg://",
 }
+OTHERS = ("GSID_URL", "GSID_TOKEN", "GSID_CACHE")  # that are read elsewhere
 LIST = "receivers"  # the one section that is a list of tables, [[receivers]], in the file only
 
 Count = Annotated[int, Field(ge=1)]
@@ -313,6 +315,16 @@ def load(
         return Settings.model_validate(tables)
     except ValidationError as error:
         raise BadSettings("\n".join(_line(e, origin) for e in error.errors())) from None
+
+
+def ignored(environment: Mapping[str, str], settings: Settings) -> list[str]:
+    """A line for each variable that looks like a setting and is none, as if it were mistyped."""
+    sections = [section for section in Settings.model_fields if section != LIST]
+    names = [f"{PREFIX}{section}_{key}".upper() for section in sections for key in fields(section)]
+    others = {*OTHERS, *(receiver.secret_env for receiver in settings.receivers)}
+    odd = [n for n in environment if n.startswith(PREFIX) and n not in others and not _place(n)]
+    nearest = [(name, get_close_matches(name, names, n=1, cutoff=0)[0]) for name in sorted(odd)]
+    return [f"{name}: is no setting, and ignored; the nearest is {near}" for name, near in nearest]
 
 
 def sample() -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from gsid_service.config import RELOADABLE, BadSettings, Receiver, Server, Settings, load
+from gsid_service.config import RELOADABLE, BadSettings, Receiver, Server, Settings, ignored, load
 
 
 @pytest.fixture
@@ -140,6 +140,21 @@ def test_what_does_not_go_together_is_blamed_on_what_took_part(
     file: Path, text: str, environment: dict[str, str]
 ) -> None:
     assert next(iter(environment)) in refusal(written(file, text), environment)
+
+
+def test_a_variable_that_is_no_setting_is_told_with_the_nearest(file: Path) -> None:
+    written(file, "[[receivers]]\nname = 'noc'\ntype = 'stdout'\nsecret_env = 'GSID_SECRET'\n")
+    environment = {
+        "GSID_DATABSE_URL": "postgresql+psycopg://db/gsid",
+        "GSID_DATABASE_URL": "sqlite:///gsid.db",
+        "GSID_TOKEN": "t",
+        "GSID_SECRET": "s",
+        "HOME": "/",
+    }
+    (line,) = ignored(environment, load(file, environment))
+    assert line.startswith("GSID_DATABSE_URL: ")
+    assert line.endswith("the nearest is GSID_DATABASE_URL")
+    assert "psycopg" not in line
 
 
 def test_every_problem_has_its_line(file: Path) -> None:

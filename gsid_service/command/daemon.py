@@ -236,9 +236,12 @@ def revoke_token(
 
 def _settings(file: Path | None, flags: dict[str, Any] | None = None) -> Settings:
     try:
-        return config.load(file, os.environ, flags)
+        found = config.load(file, os.environ, flags)
     except BadSettings as error:
         refuse(str(error))
+    for line in config.ignored(os.environ, found):
+        say(f"warning: {line}")
+    return found
 
 
 def _database(file: Path | None, migrate: bool | None = None) -> "Database":
