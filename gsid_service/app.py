@@ -24,12 +24,12 @@ from gsid_service.cycle.expect import Expectations
 from gsid_service.cycle.findings import (
     NEXT_HOP,
     SESSION,
+    Told,
     finding,
     misrouted,
     number_of,
     scored,
-    session_down,
-    session_up,
+    sessions,
     summary_of,
 )
 from gsid_service.cycle.kept import KeptScores
@@ -226,7 +226,7 @@ class Service:
         with self.metrics.stage("save"):
             result = scored(diagnosis, merged)
             differing = self._differing(network, diagnosis)
-            found = self._findings(network.name, diagnosis, merged, differing)
+            found = self._findings(network.name, diagnosis, merged, newest, differing)
             findings = marked(found, seen.contradicted, expected.under_way)
             summary = summary_of(merged, expected.wanted, diagnosis, expected.baseline)
             seen_so = Seen(newest, merged, summary, sorted(silent), differing)
@@ -277,32 +277,23 @@ class Service:
         return Limits(wanted.alerts.open_score, wanted.alerts.close_score, wanted.verify.seconds)
 
     def _findings(
-        self, name: str, diagnosis: Diagnosis, merged: Merged, differing: Mapping[Move, datetime]
-    ) -> dict[tuple[FactKey, str], Finding]:
-        """What is known of each value that is, or may become, an alert's."""
-        with self.database.read() as connection:
-            watched = alerts.slots(connection, name)
-        found = {
-            (value.fact, value.parameter): finding(name, value, diagnosis, merged)
-            for value in diagnosis.values.of({*diagnosis.proofs, *watched})
-        }
-        found |= self._sessions(name, diagnosis, merged, watched)
-        return found | self._not_in_operation(name, differing, merged)
-
-    def _sessions(
         self,
         name: str,
         diagnosis: Diagnosis,
         merged: Merged,
-        watched: Collection[tuple[FactKey, str]],
+        number: int,
+        differing: Mapping[Move, datetime],
     ) -> dict[tuple[FactKey, str], Finding]:
-        """Sessions that are down, and those that were and are up again."""
-        down = (session_down(name, *session, merged) for session in diagnosis.lost.items())
-        found = {(one.fact, one.parameter): one for one in down if one is not None}
-        for key, parameter in watched:
-            if parameter == SESSION and key in merged.source:
-                found[key, parameter] = session_up(name, key, merged)
-        return found
+        """What is known of each value that is, or may become, an alert's."""
+        with self.database.read() as connection:
+            watched = alerts.slots(connection, name)
+            newest = Told(f"s{number}", snapshots.collector_of(connection, number))
+        found = {
+            (value.fact, value.parameter): finding(name, value, diagnosis, merged)
+            for value in diagnosis.values.of({*diagnosis.proofs, *watched})
+        }
+        found |= sessions(name, diagnosis.lost, merged, watched, newest)
+        return found | self._not_in_operation(name, differing, merged)
 
     def _differing(self, network: Network, diagnosis: Diagnosis) -> dict[Move, datetime]:
         """Routers that forward otherwise than their values say, and since when."""

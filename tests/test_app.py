@@ -30,6 +30,7 @@ from gsid_service.metrics import Metrics
 from gsid_service.records import (
     Alert,
     Collector,
+    Ending,
     Entity,
     Fact,
     FactKey,
@@ -503,6 +504,25 @@ def test_a_session_that_is_down_and_moves_traffic_is_told_until_it_is_up(watch: 
     assert alert.flapping
     turns = [event.what for event in alert.events]
     assert turns == ["opened", "resolved", "reopened", "resolved", "flapping"]
+
+
+def test_a_router_of_which_nobody_tells_any_more_is_told(watch: Watch) -> None:
+    watch.see()
+    gateway = next(f.args[0] for f in RIGHT if f.predicate == "ebgp")
+    gone = {gateway, *(f.args[1] for f in RIGHT if f.predicate == "ebgp" and gateway in f.args)}
+    left = tuple(entity for entity in ENTITIES if entity.id not in gone)
+    rest = [f for f in RIGHT if gone.isdisjoint(f.args)]
+    watch.send(rest, entities=left)
+    watch.cycle()
+    down = {slot for slot in watch.firing() if slot[1] == "session"}
+    assert down
+    assert all(gateway in fact.args for fact, _ in down)
+    watch.send((), entities=())
+    watch.cycle()
+    assert down <= watch.firing(), "what is worse resolves nothing"
+    watch.see()
+    assert watch.firing() == set()
+    assert {alert.ending for alert in watch.alerts().values()} == {Ending.RESTORED}
 
 
 def test_a_session_that_is_gone_with_approval_is_not_told(watch: Watch) -> None:

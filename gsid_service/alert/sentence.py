@@ -43,7 +43,9 @@ def _session(alert: Alert | Finding) -> str:
 
 def _over(alert: Alert) -> str:
     if _is_session(alert):
-        return f"over: the {_session(alert)} is up again, or no longer expected"
+        is_up = alert.ending is Ending.RESTORED
+        now = "is up again" if is_up else "is no longer expected, or moves no traffic any more"
+        return f"over: the {_session(alert)} {now}"
     if alert.fact.predicate == FWD.name:
         router, network, hop = alert.fact.args
         return f"over: {router} no longer forwards {network} to {hop}, or that is configured now"
@@ -136,6 +138,8 @@ def _mending(alert: Alert | Finding) -> Iterable[str]:
         total = alert.reverting_repairs
         but = f", but breaks {breaks}" if alert.reverting_breaks else ""
         all_of_it = f"all {total}" if total > 1 else "it"
+        if not total:
+            all_of_it = f"none of {'it' if len(alert.broken_intents) == 1 else 'them'} alone"
         yield f"{_putting(alert)} {what}{besides} repairs {all_of_it}{but}"
         return
     if alert.together:

@@ -1,13 +1,13 @@
 """From a diagnosis to what is kept of a network: scores, findings and a summary."""
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gsid_service.alert.decide import Finding
-from gsid_service.assemble.merge import Merged, Stated
+from gsid_service.assemble.merge import Merged
 from gsid_service.diagnose.diagnosis import Diagnosis, Judged
 from gsid_service.records import Fact, FactKey, Intents, Move, Severity
 from gsid_service.schema import FWD
@@ -18,6 +18,13 @@ from gsid_service.verify.proof import Proof
 NEXT_HOP = "next_hop"  # the parameter of an alert about forwarding as it is reported
 SESSION, UP, DOWN = "session", "up", "down"  # that of one about a session, and its values
 MISSING_AT_MOST = 1000  # facts that are gone, remembered to explain alerts
+
+
+class Told(NamedTuple):
+    """The snapshot that says something, and whose it is."""
+
+    snapshot_id: str
+    collector: str
 
 
 def scored(diagnosis: Diagnosis, merged: Merged) -> Scored:
@@ -79,11 +86,32 @@ def misrouted(name: str, difference: Move, merged: Merged) -> Finding | None:
     )
 
 
-def session_down(name: str, session: FactKey, proof: Proof, merged: Merged) -> Finding | None:
-    """A session that is gone, where that moves traffic, breaks something, or is not known to."""
-    source = _speaking_of(session.args[0], merged)
-    if source is None or not (proof.broken or proof.moved or not proof.verified):
-        return None
+def sessions(
+    name: str,
+    lost: Mapping[FactKey, Proof],
+    merged: Merged,
+    watched: Iterable[tuple[FactKey, str]],
+    newest: Told,
+) -> dict[tuple[FactKey, str], Finding]:
+    """Sessions that are down, and those of `watched` alerts that are up again.
+
+    That one is down is said by whoever last spoke of its router; where nobody does any more, by the
+    newest snapshot.
+    """
+    down = (
+        _session_down(name, session, proof, _speaking_of(session.args[0], merged) or newest)
+        for session, proof in lost.items()
+        if proof.broken or proof.moved or not proof.verified
+    )
+    up = (
+        _session_up(name, session, merged)
+        for session, parameter in watched
+        if parameter == SESSION and session in merged.source
+    )
+    return {(found.fact, SESSION): found for found in (*down, *up)}
+
+
+def _session_down(name: str, session: FactKey, proof: Proof, told: Told) -> Finding:
     return Finding(
         network=name,
         fact=session,
@@ -92,18 +120,18 @@ def session_down(name: str, session: FactKey, proof: Proof, merged: Merged) -> F
         observed=DOWN,
         expected=UP,
         stale=False,
-        snapshot_id=source.snapshot_id,
-        collector=source.collector,
+        snapshot_id=told.snapshot_id,
+        collector=told.collector,
         severity=proof.severity,
         broken_intents=proof.broken,
         moved=proof.moved,
-        reverting_repairs=len(proof.broken),
+        reverting_repairs=len(proof.broken) if proof.suffices else 0,
         reverting_breaks=proof.breaks,
         verified=proof.verified,
     )
 
 
-def session_up(name: str, session: FactKey, merged: Merged) -> Finding:
+def _session_up(name: str, session: FactKey, merged: Merged) -> Finding:
     source = merged.source[session]
     return Finding(
         network=name,
@@ -118,10 +146,11 @@ def session_up(name: str, session: FactKey, merged: Merged) -> Finding:
     )
 
 
-def _speaking_of(entity: str, merged: Merged) -> Stated | None:
+def _speaking_of(entity: str, merged: Merged) -> Told | None:
     """The newest statement about an entity."""
     about = (stated for stated in merged.source.values() if entity in stated.fact.args)
-    return max(about, key=lambda stated: stated.observed_at, default=None)
+    newest = max(about, key=lambda stated: stated.observed_at, default=None)
+    return None if newest is None else Told(newest.snapshot_id, newest.collector)
 
 
 def summary_of(

@@ -34,7 +34,6 @@ from gsid_service.records import (
     FloatArray,
     Graph,
     IntArray,
-    Intents,
     Move,
     Scores,
 )
@@ -253,8 +252,8 @@ def _lost(now: Simulated, in_time: Callable[[], bool]) -> dict[FactKey, Proof]:
     if seen.reference is None or not seen.reference.exact:
         return {}
     approved = seen.reference.entities, seen.reference.facts
-    wanted = Intents(now.stated, seen.wanted.derived)
-    return lost((seen.entities, now.facts), approved, wanted, seen.always_compare_med, in_time)
+    compare = seen.always_compare_med
+    return lost((seen.entities, now.facts), approved, seen.wanted, compare, in_time)
 
 
 def _probability(log_odds: float) -> float:

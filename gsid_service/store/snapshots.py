@@ -292,6 +292,12 @@ def network_of(connection: Connection, number: int) -> str | None:
     return connection.scalar(select(snapshots.c.network).where(snapshots.c.number == number))
 
 
+def collector_of(connection: Connection, number: int) -> str:
+    """Whose a snapshot is; of one that nobody sent nobody's."""
+    found = connection.scalar(select(snapshots.c.collector).where(snapshots.c.number == number))
+    return found or ""
+
+
 def page(
     connection: Connection, network: str, before: int | None, limit: int
 ) -> list[dict[str, Any]]:

@@ -1,6 +1,11 @@
-"""Sessions that were approved and are gone: whose traffic moved, and what they would repair."""
+"""Sessions that were approved and are gone: whose traffic moved, and what they would repair.
 
-from collections.abc import Callable, Iterable, Sequence
+A peering takes its routes along, and a router of which nobody tells anything any more all that it
+had. Where so much is gone that a session by itself repairs nothing, its proof is what would still
+be missing if all else were back.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain
 
 from gsid_service import schema
@@ -20,12 +25,12 @@ def lost(
     always_compare_med: bool,
     in_time: Callable[[], bool] = lambda: True,
 ) -> dict[FactKey, Proof]:
-    """Of each session that is gone, what it does that it is; a peering takes its routes along."""
+    """Of each session that is gone, what it does that it is."""
     sessions = {f.key for f in seen[1] if f.predicate in SESSIONS}
     if all(f.key in sessions for f in approved[1] if f.predicate in SESSIONS):
         return {}
     entities = {entity.id: entity for entity in chain(approved[0], seen[0])}
-    there = {fact.key for fact in seen[1]}
+    there, standing = {fact.key for fact in seen[1]}, {end for f in seen[1] for end in f.args}
     still = {entity.id for entity in approved[0] if entities[entity.id].kind == entity.kind}
     gone = [f for f in approved[1] if f.key not in there and still.issuperset(f.args)]
 
@@ -34,14 +39,48 @@ def lost(
 
     actual, found = state(()), {}
     for session in (fact for fact in gone if fact.predicate in SESSIONS):
-        back = [fact for fact in gone if fact == session or _hangs_on(fact, session)]
-        found[session.key] = _proof(actual, state(back), wanted) if in_time() else NOT_VERIFIED
+        if not in_time():
+            found[session.key] = NOT_VERIFIED
+            continue
+        back = _taken_along(session, gone, standing)
+        proof = _proof(actual, state(back), wanted)
+        if len(back) < len(gone) and not (proof.broken or proof.moved):
+            others = [fact for fact in gone if fact not in back]
+            proof = _among_others(actual, state(others), state(gone), wanted)
+        found[session.key] = proof
     return found
 
 
-def _hangs_on(fact: Fact, session: Fact) -> bool:
-    is_route = fact.predicate == schema.BGP_ROUTE.name and session.predicate == schema.EBGP.name
-    return is_route and fact.args[0] == session.args[1]
+def _taken_along(session: Fact, gone: Iterable[Fact], standing: Collection[str]) -> list[Fact]:
+    """What is gone with a session, itself included."""
+    gone, ends = tuple(gone), set(session.args).difference(standing)
+    peers = {
+        fact.args[1]
+        for fact in gone
+        if fact.predicate == schema.EBGP.name and (fact == session or fact.args[0] in ends)
+    }
+    return [
+        fact
+        for fact in gone
+        if fact == session
+        or not ends.isdisjoint(fact.args)
+        or (fact.predicate == schema.BGP_ROUTE.name and fact.args[0] in peers)
+    ]
+
+
+def _among_others(
+    actual: Forwarding, without: Forwarding, whole: Forwarding, wanted: Intents
+) -> Proof:
+    """Of what is broken and moved, all that still would be if everything else were back."""
+    missing = _proof(without, whole, wanted)
+    broken = tuple(
+        found._replace(actual=paths(found.intent, whole, actual)[1])
+        for found in missing.broken
+        if satisfied(found.intent, actual) is False
+    )
+    touched = {(move.router, move.network) for move in missing.moved}
+    moving = (m for m in moves(whole, actual) if (m.router, m.network) in touched)
+    return Proof(broken, tuple(moving), suffices=False)
 
 
 def _proof(actual: Forwarding, right: Forwarding, wanted: Intents) -> Proof:

@@ -23,6 +23,7 @@ class Proof(NamedTuple):
     verified: bool = True
     breaks: int = 0  # stated intents that hold, and would not with the expected value
     unsettled: tuple[Unsettled, ...] = ()  # of these networks nothing is proved
+    suffices: bool = True  # whether putting it back repairs that, or others have to be back before
 
     @property
     def severity(self) -> Severity:

@@ -163,6 +163,25 @@ def test_a_session_that_is_down() -> None:
         "the session of R3 and AS65101@R3 is down: R1 sends traffic to R4; 1 fwd intent broken; "
         "restoring the session repairs it"
     )
-    assert sentence(replace(down, status=Status.RESOLVED)) == (
-        "over: the session of R3 and AS65101@R3 is up again, or no longer expected"
+    over = replace(down, status=Status.RESOLVED)
+    assert sentence(replace(over, ending=Ending.RESTORED)) == (
+        "over: the session of R3 and AS65101@R3 is up again"
     )
+    assert sentence(replace(over, ending=Ending.GONE)) == (
+        "over: the session of R3 and AS65101@R3 is no longer expected, or moves no traffic any more"
+    )
+
+
+def test_a_session_that_is_down_among_others() -> None:
+    down = replace(
+        ALERT,
+        fact=FactKey("ebgp", ("R3", "AS65101@R3")),
+        parameter="session",
+        observed="down",
+        expected="up",
+        broken_intents=FWD,
+        reverting_repairs=0,
+    )
+    assert sentence(down).endswith("restoring the session repairs none of them alone")
+    one = replace(down, broken_intents=FWD[:1])
+    assert sentence(one).endswith("restoring the session repairs none of it alone")
