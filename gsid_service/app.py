@@ -185,6 +185,13 @@ class Service:
             with self.database.read() as connection:
                 self._shown.refresh(connection)
 
+    def take_over(self, settings: Settings) -> None:
+        """Go on with other settings, by which every network is looked at anew."""
+        with self.database.read() as connection:
+            known = networks.names(connection)
+        self.settings = settings
+        self.wake(known)
+
     # The cycle
 
     def _give_way(self) -> None:
@@ -239,10 +246,10 @@ class Service:
         """The newest state of all collectors, and the newest snapshot in it."""
         with self.database.read() as connection:
             newest = snapshots.newest(connection, name)
+            heard = snapshots.last_heard(connection, name)
         views, silent = self.views(name)
         if not self.jobs.shared:
-            observed = {collector: view.observed_at for collector, view in views.items()}
-            show_collectors(self.metrics, name, observed)
+            show_collectors(self.metrics, name, heard)
         return newest, self._views.merged(name, views, silent)
 
     def views(self, name: str) -> tuple[dict[str, View], set[str]]:

@@ -33,7 +33,7 @@ MESSAGES = {  # where pydantic's own would not say what to write
 OTHERS = ("GSID_URL", "GSID_TOKEN", "GSID_CACHE")  # that are read elsewhere
 LIST = "receivers"  # the one section that is a list of tables, [[receivers]], in the file only
 
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
 Seconds = Annotated[float, Field(gt=0, le=1e8, allow_inf_nan=False)]
 Wait = Annotated[float, Field(ge=0, le=1e8, allow_inf_nan=False)]
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -75,7 +75,7 @@ class Server(Section):
 
     @property
     def on_loopback(self) -> bool:
-        return self.host == "localhost" or _is_loopback(self.host)
+        return self.host.lower() == "localhost" or _is_loopback(self.host)
 
     @model_validator(mode="after")
     def _both_or_none(self) -> "Server":
@@ -112,7 +112,7 @@ class Model(Section):
         default=Path("models/gsid-1"),
         description="Folder of the model; a relative one may be here, or beside the package.",
     )
-    threads: Count = Field(default=1, description="Cores for its arithmetic.")
+    threads: int = Field(default=1, ge=1, le=1024, description="Cores for its arithmetic.")
 
     @property
     def place(self) -> Path:
@@ -176,7 +176,7 @@ class Retention(Section):
 
 class Metrics(Section):
     highest_scores: int = Field(
-        default=20, ge=0, description="Scores of each network shown as series."
+        default=20, ge=0, le=10**6, description="Scores of each network shown as series."
     )
 
 

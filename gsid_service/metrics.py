@@ -39,7 +39,7 @@ class Metrics:
         )
         self.last_snapshot = self._gauge(
             "gsid_collector_last_snapshot_timestamp_seconds",
-            "When the newest snapshot of a collector was observed.",
+            "When anything of a collector last came in.",
             "network",
             "collector",
         )

@@ -210,6 +210,16 @@ def check(settings: Settings) -> None:
         _check_access(settings.server, connection is not None and tokens.count(connection) > 0)
 
 
+def check_model(settings: Settings) -> None:
+    """Load it: what is in its files is seen only then, which takes a second or two."""
+    from gsid_service.score.scorer import BadModel, load
+
+    try:
+        load(settings.model.place)
+    except BadModel as error:
+        raise BadSettings(f"model.folder: {error}") from None
+
+
 def _check_role(settings: Settings) -> None:
     role = settings.server.role
     if role != "all" and settings.database.url.startswith("sqlite"):
@@ -276,7 +286,7 @@ def _reloader(service: Service, read_again: Callable[[], Settings]) -> web.Reloa
         old = service.settings
         differ = [n for n in type(old).model_fields if getattr(old, n) != getattr(fresh, n)]
         changed = [name for name in differ if name in RELOADABLE]
-        service.settings = old.model_copy(update={n: getattr(fresh, n) for n in changed})
+        service.take_over(old.model_copy(update={n: getattr(fresh, n) for n in changed}))
         return Reloaded(changed=changed, restart=[n for n in differ if n not in RELOADABLE])
 
     return reload

@@ -955,10 +955,10 @@ def test_metrics_show_the_newest_round(watch: Watch) -> None:
     assert 'gsid_alerts{network="net",severity="critical",status="firing"} 1.0' in text
     assert 'gsid_alerts{network="net",severity="minor",status="firing"} 0.0' in text
     assert text.count("\ngsid_anomaly_score{") == SETTINGS.metrics.highest_scores
-    observed = (watch.now - timedelta(seconds=1)).timestamp()
+    heard = (watch.now - timedelta(seconds=1)).timestamp()
     last = 'gsid_collector_last_snapshot_timestamp_seconds{collector="c1",network="net"}'
     (line,) = [line for line in text.splitlines() if line.startswith(last)]
-    assert float(line.removeprefix(last)) == pytest.approx(observed, abs=1e-3)
+    assert float(line.removeprefix(last)) == pytest.approx(heard, abs=1e-3)
     watch.see()
     text = watch.metrics.text().decode()
     assert 'gsid_alerts{network="net",severity="critical",status="firing"} 0.0' in text

@@ -59,6 +59,7 @@ ALLOWED: dict[str, set[str]] = {
         "serve",
         "notifier",
         "terminal",
+        "ingest",
         "score",
         "train",
         "evaluate",

@@ -10,6 +10,7 @@ from gsid_service.alert.decide import acknowledged, judged
 from gsid_service.api import paging
 from gsid_service.api.access import Operator, Reader, bound
 from gsid_service.api.alert_documents import AlertDocument, Note, Verdict
+from gsid_service.api.bodies import JSONRoute
 from gsid_service.api.documents import Page
 from gsid_service.api.networks import WRITE, service_of
 from gsid_service.api.paging import Cursor, Limit
@@ -18,7 +19,7 @@ from gsid_service.api.text import Text
 from gsid_service.records import Alert, Status
 from gsid_service.store import alerts, notifications, verdicts
 
-router = APIRouter(prefix="/alerts", tags=["alerts"])
+router = APIRouter(prefix="/alerts", tags=["alerts"], route_class=JSONRoute)
 AlertId = Annotated[str, Path(max_length=20, examples=["a17"])]
 
 

@@ -16,6 +16,7 @@ from gsid_service.api.approval_documents import (
     IntentDocument,
     IntentsWanted,
 )
+from gsid_service.api.bodies import JSONRoute
 from gsid_service.api.documents import Page
 from gsid_service.api.networks import READ, WRITE, Name, known, own_snapshot, service_of
 from gsid_service.api.paging import Cursor, Limit
@@ -29,7 +30,7 @@ from gsid_service.store import approvals, snapshots
 from gsid_service.store.networks import Network
 from gsid_service.store.tokens import Token
 
-router = APIRouter(prefix="/networks", tags=["networks"])
+router = APIRouter(prefix="/networks", tags=["networks"], route_class=JSONRoute)
 
 
 @router.get("/{network}/baseline", responses=READ)

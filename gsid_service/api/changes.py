@@ -9,10 +9,10 @@ from gsid_service import check as checks
 from gsid_service.alert.changes import by_key, cancelled, steps, value_of
 from gsid_service.api import paging
 from gsid_service.api.access import Operator, Reader
+from gsid_service.api.bodies import body_of
 from gsid_service.api.change_documents import AnnouncedDocument, ChangeDocument, CheckDocument
 from gsid_service.api.check import apart, taking
 from gsid_service.api.documents import Page
-from gsid_service.api.ingest import body_of
 from gsid_service.api.networks import READ, WRITE, Name, known, service_of
 from gsid_service.api.paging import Cursor, Limit
 from gsid_service.api.problems import Problem, about, answers, unknown

@@ -8,8 +8,9 @@ from fastapi.concurrency import run_in_threadpool
 
 from gsid_service import check as checks
 from gsid_service.api.access import Reader
+from gsid_service.api.bodies import body_of, refused
 from gsid_service.api.change_documents import CheckDocument
-from gsid_service.api.ingest import body_of, component, refused
+from gsid_service.api.ingest import component
 from gsid_service.api.networks import WRITE, Name, known, service_of
 from gsid_service.api.problems import Problem, about, answers
 from gsid_service.app import Service

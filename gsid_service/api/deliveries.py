@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from gsid_service.api import paging
 from gsid_service.api.access import Operator, Reader, bound, unbound
+from gsid_service.api.bodies import JSONRoute
 from gsid_service.api.documents import NETWORK, Page
 from gsid_service.api.networks import READ, service_of
 from gsid_service.api.paging import Cursor, Limit, number_in
@@ -18,8 +19,8 @@ from gsid_service.notices import Delivery, Sending
 from gsid_service.store import outbox
 from gsid_service.store.tokens import Token
 
-receivers = APIRouter(prefix="/receivers", tags=["receivers"])
-deliveries = APIRouter(prefix="/deliveries", tags=["deliveries"])
+receivers = APIRouter(prefix="/receivers", tags=["receivers"], route_class=JSONRoute)
+deliveries = APIRouter(prefix="/deliveries", tags=["deliveries"], route_class=JSONRoute)
 Name = Annotated[Text, Path(max_length=64, examples=["noc"])]
 DeliveryId = Annotated[str, Path(max_length=20, examples=["d12"])]
 State = Literal["pending", "delivered", "dead"]

@@ -96,9 +96,15 @@ class NetworkSettings(BaseModel):
 class CollectorDocument(BaseModel):
     id: str = Field(examples=["rr1"])
     role: str = Field(examples=["route_reflector"])
-    sequence: int = Field(examples=[1042])
+    sequence: int = Field(examples=[1042], description="Of its newest snapshot.")
     observed_at: datetime
     received_at: datetime
+    heard_at: datetime = Field(description="When anything of it last came in.")
+    overtaken: int = Field(
+        examples=[0],
+        description="Snapshots that came in since, but are older by sequence and change nothing; "
+        "they grow in number where a collector begins to count anew.",
+    )
 
 
 class SnapshotDocument(BaseModel):

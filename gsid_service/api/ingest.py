@@ -6,19 +6,19 @@ import json
 import threading
 import zlib
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
 from gsid_service.api.access import bearer, bound, sender
+from gsid_service.api.bodies import Packed, packed_body, refused
 from gsid_service.api.documents import Accepted
 from gsid_service.api.problems import Problem, about, answers
 from gsid_service.app import Service
 from gsid_service.ingest.inbox import Full
-from gsid_service.ingest.problems import InvalidSnapshot, NotJSON
+from gsid_service.ingest.problems import InvalidSnapshot
 from gsid_service.ingest.wire import LARGE, parse_snapshot
 from gsid_service.store.snapshots import Incoming, Outcome
 
@@ -86,59 +86,6 @@ async def ingest(request: Request) -> JSONResponse:
     return JSONResponse(accepted.model_dump(), 200 if duplicate else 202)
 
 
-class Packed(NamedTuple):
-    """A body as it came."""
-
-    body: bytes
-    zipped: bool
-    limit: int  # bytes, also once it is unpacked
-
-    def unpacked(self) -> bytes:
-        return _unzipped(self.body, self.limit) if self.zipped else self.body
-
-
-async def body_of(request: Request, limit: int) -> bytes:
-    """The body, unpacked; never more of it in memory than is allowed."""
-    return await run_in_threadpool((await packed_body(request, limit)).unpacked)
-
-
-async def packed_body(request: Request, limit: int) -> Packed:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json" and not kind.endswith("+json"):
-        raise Problem(415, f"content-type: {kind or 'none'} is not application/json")
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
-    if encoding not in {"identity", "gzip"}:
-        raise Problem(415, f"content-encoding: {encoding} is neither gzip nor identity")
-    announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > limit:
-        raise _too_large(limit)
-    packed = bytearray()
-    async for chunk in request.stream():
-        packed += chunk
-        if len(packed) > limit:
-            raise _too_large(limit)
-    return Packed(bytes(packed), encoding == "gzip", limit)
-
-
-def _unzipped(packed: bytes, limit: int) -> bytes:
-    unzip = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-    try:
-        body = unzip.decompress(packed, limit + 1)
-    except zlib.error as error:
-        raise Problem(400, f"the body is not gzip: {error}") from None
-    if len(body) > limit:
-        raise _too_large(limit)
-    if not unzip.eof:
-        raise Problem(400, "the body ends in the middle of its gzip stream")
-    if unzip.unused_data:
-        raise Problem(400, "the body goes on after the end of its gzip stream")
-    return body
-
-
-def _too_large(limit: int) -> Problem:
-    return Problem(413, f"the body is larger than {limit:,} bytes")
-
-
 def _read(service: Service, packed: Packed) -> Incoming:
     body = packed.unpacked()
     try:
@@ -149,15 +96,3 @@ def _read(service: Service, packed: Packed) -> Incoming:
         raise refused(error) from None
     digest = hashlib.sha256(body).digest()
     return Incoming(snapshot, digest, zlib.compress(body, COMPRESSION))
-
-
-def refused(error: InvalidSnapshot) -> Problem:
-    """What is wrong with a document, by field; the first ones, and how many more there are."""
-    if isinstance(error, NotJSON):
-        return Problem(400, f"not JSON: {error}")
-    more = error.total - len(error.problems)
-    others = f" (and {error.total - 1} more)" if error.total > 1 else ""
-    errors = [(problem.field, problem.reason) for problem in error.problems]
-    if more:
-        errors.append(("", f"and {more} more problems"))
-    return Problem(422, f"{error.problems[0]}{others}", errors)

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from gsid_service.api import paging
 from gsid_service.api.access import Operator, Reader, author, unbound
+from gsid_service.api.bodies import JSONRoute
 from gsid_service.api.documents import NETWORK, Page
 from gsid_service.api.networks import READ, WRITE, service_of
 from gsid_service.api.paging import Cursor, Limit, number_in
@@ -21,7 +22,7 @@ from gsid_service.notify.maintenance import BadRule, check_rule, next_start, ope
 from gsid_service.store import maintenance
 from gsid_service.store.tokens import Token
 
-router = APIRouter(prefix="/maintenance", tags=["maintenance"])
+router = APIRouter(prefix="/maintenance", tags=["maintenance"], route_class=JSONRoute)
 WindowId = Annotated[str, Path(max_length=20, examples=["w2"])]
 LONGEST = timedelta(days=366)
 

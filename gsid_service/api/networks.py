@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from gsid_service.api import paging
 from gsid_service.api.access import Operator, Reader, bound
+from gsid_service.api.bodies import JSONRoute
 from gsid_service.api.documents import (
     CollectorDocument,
     Difference,
@@ -35,7 +36,7 @@ from gsid_service.store import networks, scores, snapshots
 from gsid_service.store.networks import Network
 from gsid_service.store.tokens import Token
 
-router = APIRouter(prefix="/networks", tags=["networks"])
+router = APIRouter(prefix="/networks", tags=["networks"], route_class=JSONRoute)
 WAIT_AT_MOST = 30
 Name = Annotated[Text, Path(max_length=200, examples=["as65000"])]
 READ, WRITE = answers(401, 403, 404, 422), answers(400, 401, 403, 404, 413, 415, 422)

@@ -120,7 +120,8 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = ", ".join(sorted(_methods(request)))
-    return answer(error.status_code, str(error.detail), headers=headers)
+    errors = error.__cause__.errors if isinstance(error.__cause__, Problem) else ()
+    return answer(error.status_code, str(error.detail), errors, headers)
 
 
 def _methods(request: Request) -> set[str]:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from gsid_service.api import paging
 from gsid_service.api.access import Operator, Reader, author, unbound
+from gsid_service.api.bodies import JSONRoute
 from gsid_service.api.documents import NETWORK, Page
 from gsid_service.api.networks import READ, WRITE, service_of
 from gsid_service.api.paging import Cursor, Limit, number_in
@@ -21,7 +22,7 @@ from gsid_service.schema import LOCAL_PREF
 from gsid_service.store import silences
 from gsid_service.store.tokens import Token
 
-router = APIRouter(prefix="/silences", tags=["silences"])
+router = APIRouter(prefix="/silences", tags=["silences"], route_class=JSONRoute)
 SilenceId = Annotated[str, Path(max_length=20, examples=["q3"])]
 
 

@@ -33,16 +33,16 @@ from gsid_service.api import (
     silences,
 )
 from gsid_service.api.access import CHALLENGE, Gate, Operator, Reader, is_known, unbound
+from gsid_service.api.bodies import SMALL_BODY
 from gsid_service.api.documents import Health, ModelDocument, Page, Reloaded
 from gsid_service.api.problems import Problem, ProblemDocument, answer, answers
 from gsid_service.app import API, Service
 from gsid_service.ingest.json_schema import json_schema
-from gsid_service.store.database import error_name
+from gsid_service.store.database import UNAVAILABLE, error_name, reason
 
 log = structlog.get_logger()
 PREFIX = "/api/v1"
 STRANGERS_BODY = 1 << 16  # of a request of which nobody knows yet whose it is
-SMALL_BODY = 16 << 20  # of anything but a snapshot, which has a limit of its own
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -69,6 +69,8 @@ def create(service: Service, gate: Gate, version: str, reload: Reload) -> FastAP
             log.info("settings read again", changed=done.changed, need_restart=done.restart)
         except Problem as error:
             log.error("settings not taken over", problem=error.detail)
+        except UNAVAILABLE as error:
+            log.error("settings not taken over", problem=reason(error))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -155,7 +157,7 @@ def _add_operations(app: FastAPI) -> None:
             raise Problem(503, detail) from error
         return Health()
 
-    @app.post("/-/reload", tags=["operations"], responses=answers(401, 403, 422))
+    @app.post("/-/reload", tags=["operations"], responses=answers(401, 403, 422, 503))
     def reload(who: Operator) -> Reloaded:
         """Read the settings file again, and take over what a running service can."""
         unbound(who)

@@ -1,7 +1,6 @@
 """Asking a running service: the options that such commands have, requests, and what to print."""
 
 import gzip
-import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -44,7 +43,7 @@ def ask(url: str, token: str | None, method: str, path: str, **request: Any) -> 
 
     headers = request.pop("headers", {})
     if token:
-        headers["Authorization"] = f"Bearer {token}"
+        headers["Authorization"] = f"Bearer {_plain(token)}"
     try:
         answer = httpx.request(
             method, url.rstrip("/") + path, headers=headers, timeout=60, **request
@@ -53,15 +52,33 @@ def ask(url: str, token: str | None, method: str, path: str, **request: Any) -> 
         refuse(f"--url: {url}: {error}")
     except httpx.HTTPError as error:
         refuse(f"--url: {url} does not answer: {error}")
+    found = _document(answer)
     if not answer.is_success:
-        _complain(url, answer)
-    return answer.json()
+        _complain(url, answer, found)
+    if found is None:
+        refuse(f"--url: what answers at {url} is no GSID service")
+    return found
 
 
-def _complain(url: str, answer: "httpx.Response") -> NoReturn:
+def _plain(token: str) -> str:
+    """A token as a header may hold it; what is wrong with it is said without showing it."""
+    token = token.strip()
+    if not re.fullmatch(r"[!-~]+", token):
+        refuse("--token: has other characters than those of a token")
+    return token
+
+
+def _document(answer: "httpx.Response") -> dict[str, Any] | None:
+    """The object in an answer; None where there is none, as in a page of somebody else."""
     try:
-        problem = answer.json()
-    except json.JSONDecodeError:
+        found = answer.json()
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _complain(url: str, answer: "httpx.Response", problem: dict[str, Any] | None) -> NoReturn:
+    if problem is None:
         refuse(f"{url}: {answer.status_code} {answer.reason_phrase}")
     errors = problem.get("errors") or []
     lines = [f"{e['field']}: {e['reason']}" if e["field"] else e["reason"] for e in errors]
@@ -76,6 +93,8 @@ def ask_all(
     params = {"limit": PAGE} | (query or {})
     while True:
         page = ask(url, token, "GET", path, params=params)
+        if "items" not in page:
+            refuse(f"--url: what answers at {url} is no GSID service")
         items += page["items"]
         if page["next"] is None:
             return items

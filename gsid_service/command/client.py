@@ -52,14 +52,17 @@ def push(
     """Send snapshots to the service."""
     rows: list[dict[str, Any]] = []
     for file in files:
-        body = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
         try:
-            answer = ask(url, token, "POST", "/ingest", **packed(body))
-        except typer.Exit:
+            answer = ask(url, token, "POST", "/ingest", **packed(_body(file)))
+        except (typer.Exit, OSError):
             say(f"{file} was not taken" + (f"; {len(rows)} before it were" if rows else ""))
             raise
         rows.append({"file": str(file)} | answer)
     print_rows(rows, as_json)
+
+
+def _body(file: Path) -> bytes:
+    return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
 
 
 class Format(StrEnum):
@@ -91,7 +94,7 @@ def check(
         refuse(f"--json: not with --format {form.value}")
     if output is not None and form is Format.TABLE:
         refuse("--output: choose --format json, sarif or junit with it")
-    body, name = _candidate(file, network)
+    body, _, name = _candidate(file, network)
     answer = ask(url, token, "POST", f"{API}/networks/{segment(name)}/check", **packed(body))
     if form is Format.TABLE:
         _print_check(answer)
@@ -105,18 +108,24 @@ def check(
     raise typer.Exit(0 if answer["verdict"] == "clean" else FOUND)
 
 
-def _candidate(file: Path, network: str | None) -> tuple[bytes, str]:
-    """The document, and the network that it is for."""
-    body = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+def _candidate(file: Path, network: str | None) -> tuple[bytes, dict[str, Any], str]:
+    """The document, what it holds, and the network that it is for."""
+    from gsid_service.ingest.problems import InvalidSnapshot, NotJSON
+    from gsid_service.ingest.strict import read
+
+    body = _body(file)
     try:
-        content = json.loads(body)
-    except (ValueError, RecursionError) as error:
+        content = read(body)
+    except NotJSON as error:
         refuse(f"{file}: not JSON: {error}")
-    if network is None and isinstance(content, dict):
-        network = content.get("network")
-    if not isinstance(network, str):
+    except InvalidSnapshot as error:
+        refuse(f"{file}: {error}")
+    if not isinstance(content, dict):
+        refuse(f'{file}: neither a snapshot nor {{"changes": […]}}')
+    name = content.get("network") if network is None else network
+    if not isinstance(name, str):
         refuse(f"--network: {file} does not say of which network it is")
-    return body, network
+    return body, content, name
 
 
 def _print_check(answer: dict[str, Any]) -> None:
@@ -261,12 +270,8 @@ def put_intents(
     as_json: AsJson = False,
 ) -> None:
     """State the intents of a network, in place of those stated before."""
-    body = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-    path, headers = (
-        f"{API}/networks/{segment(network)}/intents",
-        {"Content-Type": "application/json"},
-    )
-    done = ask(url, token, "PUT", path, content=body, headers=headers)
+    path = f"{API}/networks/{segment(network)}/intents"
+    done = ask(url, token, "PUT", path, **packed(_body(file)))
     said = f"{network} has {done['stated']} stated and {done['derived']} derived intents"
     tell(done, said, as_json)
 
@@ -301,9 +306,8 @@ def announce(
     as_json: AsJson = False,
 ) -> None:
     """Announce a meant change; it is checked at once, and kept whatever the check finds."""
-    body, name = _candidate(file, network)
-    content = json.loads(body)
-    wanted = {"ticket": ticket, "comment": comment} | _window(window, duration)
+    _, content, name = _candidate(file, network)
+    wanted: dict[str, Any] = {"ticket": ticket, "comment": comment} | _window(window, duration)
     wanted |= {"changes": content["changes"]} if "changes" in content else {"candidate": content}
     if author is not None:
         wanted["author"] = author

@@ -1,6 +1,7 @@
 """Commands on the machine of the service: serve, migrate, backup, restore, token."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -48,7 +49,7 @@ def serve(
         "server.insecure": insecure,
     }
     found = _settings(config_file, flags)
-    from gsid_service.serve import Refused, check
+    from gsid_service.serve import Refused, check, check_model
     from gsid_service.serve import serve as run
     from gsid_service.store.database import BadDatabase
 
@@ -58,6 +59,7 @@ def serve(
     try:
         if check_config:
             check(found)
+            check_model(found)
             print_json(_shown(found))
         else:
             run(found, read_again, version("gsid-service"))
@@ -157,12 +159,16 @@ def create_token(
     """Make a token and print it, once: only a digest is kept."""
     from sqlalchemy.exc import IntegrityError
 
+    from gsid_service.ingest.shapes import is_name
     from gsid_service.store import tokens
 
     if role not in tokens.ROLES:
         refuse(f"--role: {role!r} is none of {', '.join(tokens.ROLES)}")
     if not name or len(name) > 200 or not name.isprintable():
         refuse("NAME: 1 to 200 printable characters")
+    for one in network or ():
+        if not is_name(one):
+            refuse(f"--network: {one!r} cannot be the name of a network")
     given = None if secret_file is None else _secret(secret_file)
     database = _database(config_file)
     try:
@@ -187,10 +193,12 @@ def create_token(
 def _secret(file: Path) -> str:
     from gsid_service.store import tokens
 
-    found = file.read_text().strip()
+    found = file.read_bytes().strip()
     if len(found) < tokens.SHORTEST:
         refuse(f"--secret-file: {file} has less than {tokens.SHORTEST} characters")
-    return found
+    if not re.fullmatch(rb"[!-~]+", found):
+        refuse(f"--secret-file: {file} has more than one line of printable ASCII without spaces")
+    return found.decode()
 
 
 @token.command("list")
@@ -231,7 +239,10 @@ def revoke_token(
         refuse(f"NAME: there is no token {name!r}")
     say(f"{name} is revoked")
     if not left:
-        say("no token is left: a service on loopback then lets everybody do everything")
+        say(
+            "no token is left: a service that runs with tokens now refuses everybody; once it is "
+            "started again, one on loopback lets everybody do everything"
+        )
 
 
 def _settings(file: Path | None, flags: dict[str, Any] | None = None) -> Settings:

@@ -65,12 +65,11 @@ class Shown:
         scored = stored_scores.kept(connection, name)
         found = stored_alerts.page(connection, None, ALERTS_AT_MOST, [name], (), ())
         publish(self.metrics, name, scored, found, network.summary, self.at_most())
-        known = snapshots.collectors(connection, name)
-        show_collectors(self.metrics, name, {c["collector"]: c["observed_at"] for c in known})
+        show_collectors(self.metrics, name, snapshots.last_heard(connection, name))
 
 
-def show_collectors(metrics: Metrics, name: str, observed: Mapping[str, datetime]) -> None:
-    for collector, at in observed.items():
+def show_collectors(metrics: Metrics, name: str, heard: Mapping[str, datetime]) -> None:
+    for collector, at in heard.items():
         metrics.last_snapshot.labels(name, collector).set(at.timestamp())
 
 

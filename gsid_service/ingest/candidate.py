@@ -4,15 +4,15 @@ A candidate is one collector's snapshot as it would be, or `{"changes": […]}`:
 be laid upon the network as it is. An announcement is one of the two with its window.
 """
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple, Self, TypeVar
 
 from pydantic import Field, ValidationError, WithJsonSchema, model_validator
 
-from gsid_service.ingest.problems import InvalidSnapshot, NotJSON, Problem, invalid, unknown
+from gsid_service.ingest.problems import InvalidSnapshot, Problem, invalid, unknown
 from gsid_service.ingest.shapes import Id, Time, Wire, WireFactKey, WireSnapshot
+from gsid_service.ingest.strict import read, refuse_repeated_keys
 from gsid_service.ingest.vocabulary import not_a_value, number_of
 from gsid_service.ingest.wire import parse_snapshot, read_snapshot
 from gsid_service.records import Fact, FactKey, Snapshot
@@ -83,16 +83,14 @@ class Announcement(NamedTuple):
 
 def parse_candidate(document: bytes) -> Candidate:
     """A snapshot or new values; raises `InvalidSnapshot` with all that is wrong."""
-    try:
-        content = json.loads(document)
-    except (ValueError, RecursionError) as error:
-        raise NotJSON([Problem("", str(error))]) from None
+    content = read(document)
     if isinstance(content, dict) and "changes" in content:
         return _parsed(WireChanges, document).changes
     return parse_snapshot(document)
 
 
 def parse_announcement(document: bytes) -> Announcement:
+    refuse_repeated_keys(document)
     wire = _parsed(WireAnnouncement, document)
     candidate: Candidate = wire.changes or []
     if wire.candidate is not None:

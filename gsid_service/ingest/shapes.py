@@ -12,6 +12,8 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    TypeAdapter,
+    ValidationError,
     with_config,
 )
 from typing_extensions import TypedDict  # whose checks pydantic needs before Python 3.12
@@ -55,11 +57,24 @@ def _in_utc(at: datetime) -> datetime:
 
 
 Id = Annotated[str, Field(min_length=1, max_length=ID_LENGTH), AfterValidator(_printable)]
+Name = Annotated[Id, AfterValidator(_one_segment)]
 Longitude = Annotated[float, Field(ge=-180, le=180)]
 Latitude = Annotated[float, Field(ge=-90, le=90)]
 Time = Annotated[
     AwareDatetime, Field(strict=False), BeforeValidator(_dated), AfterValidator(_in_utc)
 ]
+
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
+
+
+def is_name(text: str) -> bool:
+    """Whether a network can have this name."""
+    try:
+        _NAME.validate_python(text)
+    except ValidationError:
+        return False
+    return True
+
 
 # Of a list, the first item that has a wrong shape is named: each other one would cost 600 bytes.
 FIRST: Any = Field(fail_fast=True)
@@ -99,7 +114,7 @@ class WireSnapshot(Wire):
     """One collector's view of one network at one time."""
 
     schema_: Literal["gsid.snapshot/1"] = Field(alias="schema")
-    network: Annotated[Id, AfterValidator(_one_segment)]
+    network: Name
     collector: WireCollector
     sequence: Annotated[int, Field(ge=0, le=SEQUENCE_HIGHEST)]
     observed_at: Time

@@ -1,6 +1,5 @@
 """The wire form of a snapshot: JSON in, a `Snapshot` or all that is wrong with it out; and back."""
 
-import json
 from collections.abc import Iterable
 from itertools import chain
 from typing import Any, get_origin
@@ -10,6 +9,7 @@ from pydantic_core import from_json
 
 from gsid_service.ingest.problems import InvalidSnapshot, NotJSON, Problem, invalid
 from gsid_service.ingest.shapes import WireFact, WireSnapshot
+from gsid_service.ingest.strict import refuse_repeated_keys
 from gsid_service.ingest.vocabulary import Reading
 from gsid_service.records import Collector, Entity, Fact, Snapshot
 from gsid_service.schema import SCHEMA, Group, Parameter, Schema
@@ -28,7 +28,7 @@ def parse_snapshot(document: bytes | str, schema: Schema = SCHEMA) -> Snapshot:
     except ValidationError as error:
         raise invalid(error) from None
     if not _has_each_key_once(document, wire):
-        _refuse_repeated_keys(document)
+        refuse_repeated_keys(document)
     return read_snapshot(wire, schema)
 
 
@@ -86,23 +86,6 @@ def _has_each_key_once(document: bytes | str, wire: WireSnapshot) -> bool:
         strings = [value for value in params.values() if isinstance(value, str)]
         pairs += len(fact) + 1 + len(fact["args"]) + len(params) + len(strings)
     return text.count(b'"') == 2 * pairs
-
-
-def _refuse_repeated_keys(document: bytes | str) -> None:
-    """JSON parsers keep the last of two equal keys, and what the first one held would be lost."""
-    try:
-        json.loads(document, object_pairs_hook=_unrepeated)
-    except InvalidSnapshot:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise NotJSON([Problem("", str(error))]) from None
-
-
-def _unrepeated(pairs: list[tuple[str, Any]]) -> None:
-    if len(dict(pairs)) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidSnapshot([Problem(twice, "is given twice in one object")])
 
 
 def read_snapshot(wire: WireSnapshot, schema: Schema = SCHEMA) -> Snapshot:

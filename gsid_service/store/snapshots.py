@@ -245,12 +245,20 @@ def newest(connection: Connection, network: str) -> int:
 
 
 def collectors(connection: Connection, network: str) -> list[dict[str, Any]]:
-    """Each collector of a network, with its newest snapshot by sequence."""
+    """Each collector of a network, with its newest snapshot by sequence, when it was last heard,
+    and how many came in since then that are older by sequence, and so change nothing."""
     latest = (
         select(snapshots.c.collector, func.max(snapshots.c.sequence).label("sequence"))
         .where(snapshots.c.network == network)
         .group_by(snapshots.c.collector)
         .subquery()
+    )
+    late = snapshots.alias()
+    overtaken = (
+        select(func.count())
+        .where(late.c.network == network, late.c.collector == snapshots.c.collector)
+        .where(late.c.number > snapshots.c.number)
+        .scalar_subquery()
     )
     rows = connection.execute(
         select(
@@ -259,6 +267,15 @@ def collectors(connection: Connection, network: str) -> list[dict[str, Any]]:
             snapshots.c.sequence,
             snapshots.c.observed_at,
             snapshots.c.received_at,
+            heard.c.heard_at,
+            overtaken.label("overtaken"),
+        )
+        .join(
+            heard,
+            and_(
+                heard.c.network == snapshots.c.network,
+                heard.c.collector == snapshots.c.collector,
+            ),
         )
         .join(
             latest,

@@ -356,6 +356,36 @@ def test_other_bodies_are_checked_too(
         assert_problem(answer, 400)
 
 
+def test_a_key_given_twice_is_refused_everywhere(service: Server) -> None:
+    body = b'{"intents": [], "intents": []}'
+    answer = service.client.put(f"{NETWORK}/intents", content=body, headers=JSON)
+    assert_problem(answer, 422, "intents: is given twice")
+    assert answer.json()["errors"][0]["field"] == "intents"
+
+
+def test_other_bodies_may_be_zipped_too(service: Server) -> None:
+    headers = JSON | {"Content-Encoding": "gzip"}
+    body = gzip.compress(b'{"colour": "red"}')
+    answer = service.client.patch(NETWORK, content=body, headers=headers)
+    assert_problem(answer, 422, "colour")
+    for broken in (body[:-3], b"{}", body + body):
+        answer = service.client.patch(NETWORK, content=broken, headers=headers)
+        assert_problem(answer, 400, "gzip")
+    bomb = gzip.compress(b" " * (17 << 20))
+    assert_problem(service.client.patch(NETWORK, content=bomb, headers=headers), 413)
+    headers = JSON | {"Content-Encoding": "br"}
+    assert_problem(service.client.patch(NETWORK, content=b"{}", headers=headers), 415)
+
+
+def test_who_is_heard_and_overtaken_is_told(service: Server) -> None:
+    for sequence in (1000, 1, 2):
+        answer = service.client.post("/ingest", json=small("anew", sequence=sequence))
+        assert answer.status_code == 202
+    (found,) = service.client.get("/api/v1/networks/anew/collectors").json()["items"]
+    assert (found["sequence"], found["overtaken"]) == (1000, 2)
+    assert found["heard_at"] > found["received_at"]
+
+
 def test_every_answer_is_safe_and_has_an_id(service: Server) -> None:
     ids = set()
     for path in ("/-/healthy", "/metrics", "/docs", "/nowhere", NETWORK, "/api/v1/alerts/x"):

@@ -17,6 +17,7 @@ from tests.api.conftest import add_token
 from tests.flow.network import small
 from tests.flow.server import MODEL, Server, gsid, running
 from tests.postgres import free_port
+from tests.waiting import until
 
 
 def assert_refused(done: "subprocess.CompletedProcess[str]", *named: str) -> None:
@@ -125,6 +126,15 @@ def test_a_bad_model_stops_the_start(tmp_path: Path, broken: str) -> None:
     assert_refused(done, "model", str(folder))
 
 
+def test_a_damaged_model_is_found_when_settings_are_checked(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_bytes((MODEL / "config.json").read_bytes())
+    (tmp_path / "weights.safetensors").write_bytes(
+        (MODEL / "weights.safetensors").read_bytes()[:99]
+    )
+    line = refused(["serve", "--check-config"], GSID_MODEL_FOLDER=str(tmp_path))
+    assert f"model.folder: {tmp_path}: cannot be read" in line
+
+
 def test_a_model_that_is_not_there_is_named_when_settings_are_checked(tmp_path: Path) -> None:
     line = refused(["serve", "--check-config"], GSID_MODEL_FOLDER=str(tmp_path))
     assert f"model.folder: {tmp_path / 'config.json'} cannot be read" in line
@@ -201,6 +211,11 @@ def test_settings_are_read_again(tmp_path: Path) -> None:
         server.client.get("/api/v1/networks/n/scores", params=query).raise_for_status()
         assert server.client.get("/api/v1/alerts").json()["items"] == []
 
+        # What was seen before is judged anew, without another snapshot.
+        file.write_text("[alerts]\nopen_score = 0.8")
+        assert reloaded(server) == {"changed": ["alerts"], "restart": []}
+        until(lambda: bool(server.client.get("/api/v1/alerts").json()["items"]))
+
         file.write_text("[alerts]\nopen_score = 2")
         answer = server.client.post("/-/reload")
         assert answer.status_code == 422
@@ -209,7 +224,7 @@ def test_settings_are_read_again(tmp_path: Path) -> None:
         server.signal(signal.SIGHUP)
         until_logged(server, "alerts.open_score")
 
-        file.write_text("[alerts]\nopen_score = 0.8")
+        file.write_text("[alerts]\nopen_score = 0.7")
         server.signal(signal.SIGHUP)
         until_logged(server, "changed=['alerts']")
         assert server.client.get("/-/ready").status_code == 200

@@ -86,6 +86,8 @@ def test_forms_for_machines(net: Inside, tmp_path: Path) -> None:
         ("{", ("--network", NET), "not JSON"),
         ('{"changes": []}', (), "--network"),
         ('{"changes": []}', ("--network", NET), "changes"),
+        ('{"changes": [], "changes": []}', ("--network", NET), "changes: is given twice"),
+        ("5", ("--network", NET), "neither a snapshot nor"),
         (json.dumps(small(NET)), ("--network", "other"), "network: 'other' is not known"),
         (json.dumps(small(NET, local_pref=-1)), (), "facts[10].params.local_pref"),
         (json.dumps(small(NET)), ("--output", "x"), "--output"),
@@ -163,6 +165,14 @@ def test_a_bad_window_is_2_and_names_it(
 def test_a_change_that_is_not_there_is_2(net: Inside) -> None:
     done = run(net, "change", "cancel", "c9")
     assert (done.exit_code, "c9" in done.stderr) == (2, True)
+
+
+def test_a_push_that_cannot_read_a_file_tells_what_was_taken(net: Inside, tmp_path: Path) -> None:
+    good = tmp_path / "good.json"
+    good.write_text(json.dumps(small(NET, sequence=9)))
+    done = run(net, "push", good, tmp_path / "none.json")
+    assert done.exit_code != 0
+    assert "none.json was not taken; 1 before it were" in done.stderr.replace("\n", " ")
 
 
 def test_a_push_names_the_file_that_was_not_taken(net: Inside, tmp_path: Path) -> None:

@@ -59,6 +59,22 @@ def test_a_secret_that_could_be_guessed_is_refused(url: str, content: str, tmp_p
     assert "less than 32 characters" in done.stderr
 
 
+@pytest.mark.parametrize("content", ["ü" * 40, "s" * 40 + "\n" + "t" * 40, "s " * 40])
+def test_a_secret_that_no_header_can_hold_is_refused(
+    url: str, content: str, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_bytes(content.encode("latin-1"))
+    done = create(url, "prometheus", "--secret-file", str(tmp_path / "secret"))
+    assert done.exit_code == 2
+    assert "--secret-file" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["no such/net", "..", ""])
+def test_a_network_that_cannot_be_is_refused(url: str, name: str) -> None:
+    done = create(url, "prometheus", "--network", name)
+    assert (done.exit_code, "--network" in done.stderr) == (2, True)
+
+
 def test_two_tokens_do_not_share_a_secret(url: str, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text(SECRET)
     assert create(url, "one", "--secret-file", str(tmp_path / "secret")).exit_code == 0

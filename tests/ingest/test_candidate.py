@@ -70,6 +70,20 @@ def test_what_is_not_json(body: bytes) -> None:
             parse(body)
 
 
+def test_what_is_given_twice_is_refused_with_its_place() -> None:
+    text = json.dumps({"changes": [VALUE]})
+    repeated = text.replace('"value": 80', '"value": 80, "value": 90').encode()
+    with pytest.raises(InvalidSnapshot, match=r"changes\[0\].value: is given twice"):
+        parse_candidate(repeated)
+    with pytest.raises(InvalidSnapshot, match=r"changes\[0\].value: is given twice"):
+        parse_announcement(repeated)
+    candidate = json.dumps({"candidate": small("net"), "ticket": "T"}).replace(
+        '"local_pref": 200', '"local_pref": 200, "local_pref": 60', 1
+    )
+    with pytest.raises(InvalidSnapshot, match=r"candidate.facts\[\d+\].params.local_pref: "):
+        parse_announcement(candidate.encode())
+
+
 def test_not_without_end() -> None:
     with pytest.raises(InvalidSnapshot, match="changes"):
         values(*[VALUE] * (VALUES_AT_MOST + 1))

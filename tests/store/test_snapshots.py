@@ -119,7 +119,8 @@ def test_the_collectors_of_one_network_are_told_apart(database: Database) -> Non
     with database.read() as connection:
         listed = snapshots.collectors(connection, "net")
         heard = snapshots.last_heard(connection, "net")
-    assert [(c["collector"], c["sequence"]) for c in listed] == [("c1", 9), ("c2", 1)]
+    told = [(c["collector"], c["sequence"], c["heard_at"], c["overtaken"]) for c in listed]
+    assert told == [("c1", 9, later, 1), ("c2", 1, NOW, 0)]
     assert heard == {"c1": later, "c2": NOW}
 
 
