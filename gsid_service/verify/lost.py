@@ -45,15 +45,16 @@ def lost(
         back = _taken_along(session, gone, standing)
         proof = _proof(actual, state(back), wanted)
         if len(back) < len(gone) and not (proof.broken or proof.moved):
-            others = [fact for fact in gone if fact not in back]
+            with_it = {fact.key for fact in back}
+            others = [fact for fact in gone if fact.key not in with_it]
             proof = _among_others(actual, state(others), state(gone), wanted)
         found[session.key] = proof
     return found
 
 
-def _taken_along(session: Fact, gone: Iterable[Fact], standing: Collection[str]) -> list[Fact]:
+def _taken_along(session: Fact, gone: Sequence[Fact], standing: Collection[str]) -> list[Fact]:
     """What is gone with a session, itself included."""
-    gone, ends = tuple(gone), set(session.args).difference(standing)
+    ends = set(session.args).difference(standing)
     peers = {
         fact.args[1]
         for fact in gone
