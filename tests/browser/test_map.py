@@ -234,6 +234,20 @@ def test_an_alert_s_paths_go_through_clusters(page: Page, wrong: Small) -> None:
     page.unroute_all(behavior="wait")
 
 
+def test_a_path_that_is_chosen_before_the_map_is_drawn_is_shown(page: Page, wrong: Small) -> None:
+    held: list[Route] = []
+    page.route("**/map", lambda route: held.append(route))
+    page.goto(f"/alerts/{wrong.alert()['id']}")
+    paths = page.locator("[data-path]")
+    paths.last.click()
+    expect(paths.last).to_have_attribute("aria-pressed", "true")
+    source = (paths.last.text_content() or "").split()[0]
+    for route in held:
+        route.continue_()
+    expect(page.locator(f'.on-path[data-id="{source}"]')).to_be_attached()
+    page.unroute_all(behavior="wait")
+
+
 def test_what_is_nowhere_is_said(page: Page, watch: Watch, net: Small) -> None:
     watch.expect("status of 404")
     draw(page, net.path)

@@ -66,7 +66,7 @@ async function drawMap(map) {
   applyLayers(map);
   state.thingSize = 0; // new ones have none yet
   setView(canvas, state);
-  showPath(map, state, 0);
+  showPath(map, state, chosenPath());
   showCentre(map, state);
   map.dispatchEvent(new CustomEvent("map:drawn", { bubbles: true }));
   document.body.dataset.mapDrawn = "yes";
@@ -246,6 +246,10 @@ function applyMarks(state, { scores, stale }) {
 
 // Paths before and after, of an alert
 
+function chosenPath() {
+  return Number(document.querySelector('[data-path][aria-pressed="true"]')?.dataset.path ?? 0);
+}
+
 function showPath(map, state, index) {
   const data = document.getElementById("paths");
   if (!data) return;
@@ -277,8 +281,9 @@ for (const list of document.querySelectorAll("[data-paths]")) {
     if (!button) return;
     for (const other of list.querySelectorAll("[data-path]")) other.setAttribute("aria-pressed", String(other === button));
     for (const map of document.querySelectorAll(".map")) {
+      if (!map.state) continue; // it shows the chosen path once it is drawn
       map.querySelectorAll(".on-path").forEach((node) => node.classList.remove("on-path"));
-      showPath(map, map.state, Number(button.dataset.path));
+      showPath(map, map.state, chosenPath());
     }
   });
 }
