@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gsid_service import schema
 from gsid_service.ingest.json_schema import json_schema
 from gsid_service.ingest.problems import PROBLEMS_AT_MOST, InvalidSnapshot, NotJSON
-from gsid_service.ingest.shapes import SEQUENCE_HIGHEST, WireFact
+from gsid_service.ingest.shapes import SEQUENCE_HIGHEST, WireFact, is_name
 from gsid_service.ingest.wire import LARGE, dump_snapshot, parse_snapshot, read_facts
 from gsid_service.records import Collector, Entity, Fact, FactKey, Snapshot
 from gsid_service.schema import SCHEMA, FactKind, Group
@@ -304,7 +304,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     entities = tuple(Entity(name, kind) for name, kind in zip(names, kinds, strict=False))
     facts = draw(facts_among(entities))
     return Snapshot(
-        network=draw(ids.map(lambda name: name.replace("/", "-"))),
+        network=draw(ids.filter(is_name)),
         collector=Collector(draw(ids), draw(ids)),
         sequence=draw(st.integers(0, SEQUENCE_HIGHEST)),
         observed_at=draw(times),
