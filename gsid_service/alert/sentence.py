@@ -41,6 +41,11 @@ def _session(alert: Alert | Finding) -> str:
     return f"{alert.parameter} of {' and '.join(alert.fact.args)}"
 
 
+def _of_session(alert: Alert | Finding) -> str:
+    """What is put back: it alone, or with all of a router."""
+    return "the session" if alert.observed == "down" else "all of that"
+
+
 def _over(alert: Alert) -> str:
     if _is_session(alert):
         is_up = alert.ending is Ending.RESTORED
@@ -131,7 +136,7 @@ def _breaking(broken: Iterable[BrokenIntent]) -> Iterable[str]:
 
 def _mending(alert: Alert | Finding) -> Iterable[str]:
     """What the expected value repairs, and what the operator would lose by it."""
-    what = "the session" if _is_session(alert) else alert.expected
+    what = _of_session(alert) if _is_session(alert) else alert.expected
     breaks = f"{alert.reverting_breaks} stated {_intents(alert.reverting_breaks)}"
     if alert.broken_intents and alert.expected is not None:
         besides = "".join(f", with {t.value} on {place(t.fact)}," for t in alert.together)

@@ -117,7 +117,7 @@ def _session_down(name: str, session: FactKey, proof: Proof, told: Told) -> Find
         fact=session,
         parameter=SESSION,
         score=1.0,
-        observed=DOWN,
+        observed=_down(proof),
         expected=UP,
         stale=False,
         snapshot_id=told.snapshot_id,
@@ -129,6 +129,11 @@ def _session_down(name: str, session: FactKey, proof: Proof, told: Told) -> Find
         reverting_breaks=proof.breaks,
         verified=proof.verified,
     )
+
+
+def _down(proof: Proof) -> str:
+    routers = " and ".join(proof.vanished)
+    return f"{DOWN}, as all of {routers} is" if routers else DOWN
 
 
 def _session_up(name: str, session: FactKey, merged: Merged) -> Finding:

@@ -16,6 +16,7 @@ from gsid_service.simulate.plane import build
 from gsid_service.verify.proof import NOT_VERIFIED, Proof, moves, paths
 
 SESSIONS = frozenset({schema.EBGP.name, schema.IBGP.name})
+ROUTERS = frozenset(kind.name for kind in schema.ROUTERS)
 
 
 def lost(
@@ -48,7 +49,9 @@ def lost(
             with_it = {fact.key for fact in back}
             others = [fact for fact in gone if fact.key not in with_it]
             proof = _among_others(actual, state(others), state(gone), wanted)
-        found[session.key] = proof
+        ends = (end for end in session.args if end not in standing)
+        routers = tuple(end for end in ends if entities[end].kind in ROUTERS)
+        found[session.key] = proof._replace(vanished=routers)
     return found
 
 

@@ -24,6 +24,7 @@ class Proof(NamedTuple):
     breaks: int = 0  # stated intents that hold, and would not with the expected value
     unsettled: tuple[Unsettled, ...] = ()  # of these networks nothing is proved
     suffices: bool = True  # whether putting it back repairs that, or others have to be back before
+    vanished: tuple[str, ...] = ()  # routers that are put back with it: nothing is left of them
 
     @property
     def severity(self) -> Severity:

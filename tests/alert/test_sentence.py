@@ -172,6 +172,21 @@ def test_a_session_that_is_down() -> None:
     )
 
 
+def test_a_session_of_a_router_of_which_nothing_is_left() -> None:
+    down = replace(
+        ALERT,
+        fact=FactKey("ibgp", ("R8", "RR2")),
+        parameter="session",
+        observed="down, as all of R8 is",
+        expected="up",
+        broken_intents=FWD[:1],
+        reverting_repairs=1,
+    )
+    said = sentence(down)
+    assert said.startswith("the session of R8 and RR2 is down, as all of R8 is: ")
+    assert said.endswith("restoring all of that repairs it")
+
+
 def test_a_session_that_is_down_among_others() -> None:
     down = replace(
         ALERT,

@@ -75,6 +75,7 @@ def test_a_router_that_is_gone_takes_all_along_that_it_had() -> None:
     assert set(found) == {AT_HOME, FactKey("ibgp", ("A", "RR"))}
     for proof in found.values():
         assert proof.suffices
+        assert proof.vanished == ("A",)
         assert [broken.intent for broken in proof.broken] == [BY_A, WANTED.derived[0]]
         assert Move("A", "N", "AS1@A", None) in proof.moved
         assert Move("RR", "N", "A", "B") in proof.moved
@@ -104,6 +105,7 @@ def test_two_that_are_gone_are_each_told_for_what_it_does_alone() -> None:
     found = lost((ENTITIES, gone), (ENTITIES, RIGHT), WANTED, False)
     assert found[AT_HOME].suffices
     assert found[at_b].suffices
+    assert found[AT_HOME].vanished == ()
     assert [broken.intent for broken in found[AT_HOME].broken] == [BY_A, WANTED.derived[0]]
     assert found[at_b].broken == ()
     assert Move("RR", "N", "B", None) in found[at_b].moved
