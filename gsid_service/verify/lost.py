@@ -6,6 +6,7 @@ be missing if all else were back.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache
 from itertools import chain
 
 from gsid_service import schema
@@ -38,6 +39,10 @@ def lost(
     def state(more: Iterable[Fact]) -> Forwarding:
         return forward(build(entities.values(), (*seen[1], *more)), always_compare_med)
 
+    @cache
+    def whole() -> Forwarding:
+        return state(gone)
+
     actual, found = state(()), {}
     for session in (fact for fact in gone if fact.predicate in SESSIONS):
         if not in_time():
@@ -48,7 +53,7 @@ def lost(
         if len(back) < len(gone) and not (proof.broken or proof.moved):
             with_it = {fact.key for fact in back}
             others = [fact for fact in gone if fact.key not in with_it]
-            proof = _among_others(actual, state(others), state(gone), wanted)
+            proof = _among_others(actual, state(others), whole(), wanted)
         ends = (end for end in session.args if end not in standing)
         routers = tuple(end for end in ends if entities[end].kind in ROUTERS)
         found[session.key] = proof._replace(vanished=routers)

@@ -148,22 +148,23 @@ def test_what_is_configured_but_not_in_operation() -> None:
     )
 
 
+DOWN = replace(
+    ALERT,
+    fact=FactKey("ebgp", ("R3", "AS65101@R3")),
+    parameter="session",
+    observed="down",
+    expected="up",
+    broken_intents=FWD[:1],
+    reverting_repairs=1,
+)
+
+
 def test_a_session_that_is_down() -> None:
-    down = replace(
-        ALERT,
-        fact=FactKey("ebgp", ("R3", "AS65101@R3")),
-        parameter="session",
-        observed="down",
-        expected="up",
-        moved=MOVED[:1],
-        broken_intents=FWD[:1],
-        reverting_repairs=1,
-    )
-    assert sentence(down) == (
+    assert sentence(replace(DOWN, moved=MOVED[:1])) == (
         "the session of R3 and AS65101@R3 is down: R1 sends traffic to R4; 1 fwd intent broken; "
         "restoring the session repairs it"
     )
-    over = replace(down, status=Status.RESOLVED)
+    over = replace(DOWN, status=Status.RESOLVED)
     assert sentence(replace(over, ending=Ending.RESTORED)) == (
         "over: the session of R3 and AS65101@R3 is up again"
     )
@@ -173,30 +174,13 @@ def test_a_session_that_is_down() -> None:
 
 
 def test_a_session_of_a_router_of_which_nothing_is_left() -> None:
-    down = replace(
-        ALERT,
-        fact=FactKey("ibgp", ("R8", "RR2")),
-        parameter="session",
-        observed="down, as all of R8 is",
-        expected="up",
-        broken_intents=FWD[:1],
-        reverting_repairs=1,
-    )
-    said = sentence(down)
-    assert said.startswith("the session of R8 and RR2 is down, as all of R8 is: ")
+    said = sentence(replace(DOWN, observed="down, as all of R3 is"))
+    assert said.startswith("the session of R3 and AS65101@R3 is down, as all of R3 is: ")
     assert said.endswith("restoring all of that repairs it")
 
 
 def test_a_session_that_is_down_among_others() -> None:
-    down = replace(
-        ALERT,
-        fact=FactKey("ebgp", ("R3", "AS65101@R3")),
-        parameter="session",
-        observed="down",
-        expected="up",
-        broken_intents=FWD,
-        reverting_repairs=0,
-    )
-    assert sentence(down).endswith("restoring the session repairs none of them alone")
-    one = replace(down, broken_intents=FWD[:1])
+    one = replace(DOWN, reverting_repairs=0)
     assert sentence(one).endswith("restoring the session repairs none of it alone")
+    several = replace(one, broken_intents=FWD)
+    assert sentence(several).endswith("restoring the session repairs none of them alone")
