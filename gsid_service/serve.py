@@ -57,10 +57,10 @@ def serve(
     check(settings)
     allow_files()
     listening = listening or _listen(settings)
+    diagnose = _load_model(settings)
     where = settings.database
     database = connect(where.url, where.migrate, where.password_file)
     required = _asks_for_tokens(settings, database)
-    diagnose = _load_model(settings)
     metrics = Metrics()
     metrics.show_model(diagnose.name, at_training(settings.model.place))
     if settings.server.role != SCORER:
@@ -132,7 +132,7 @@ def _jobs(settings: Settings, database: Database, roles: Collection[str]) -> Job
 
 
 def _load_model(settings: Settings) -> Apart | OnNeed | Here:
-    """In the end, since it takes long: what else is wrong is said at once."""
+    """It takes long, so what else is wrong was said before; and no database is made for nothing."""
     wanted = settings.model.place, settings.model.threads
     try:
         if settings.server.role == SCORER:

@@ -99,11 +99,10 @@ class CollectorDocument(BaseModel):
     sequence: int = Field(examples=[1042], description="Of its newest snapshot.")
     observed_at: datetime
     received_at: datetime
-    heard_at: datetime = Field(description="When anything of it last came in.")
     overtaken: int = Field(
         examples=[0],
-        description="Snapshots that came in since, but are older by sequence and change nothing; "
-        "they grow in number where a collector begins to count anew.",
+        description="Snapshots that came in since, but are older by sequence; they grow in number "
+        "where a collector begins to count anew, and its facts become stale.",
     )
 
 

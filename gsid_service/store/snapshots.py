@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, and_, bindparam, func, select, update
+from sqlalchemy import Connection, bindparam, exists, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from gsid_service.records import Snapshot
@@ -64,9 +64,17 @@ _INSERT = {
     .returning(*(snapshots.c[name] for name in _Key._fields), snapshots.c.number)
     for dialect, insert in (("sqlite", sqlite.insert), ("postgresql", postgresql.insert))
 }
+# Who counts from the beginning again is not heard: nothing of it is seen any more.
+_NEWER = exists().where(
+    snapshots.c.network == heard.c.network,
+    snapshots.c.collector == heard.c.collector,
+    snapshots.c.sequence > bindparam("highest"),
+)
 _HEAR = {
     dialect: (adding := insert(heard)).on_conflict_do_update(
-        index_elements=["network", "collector"], set_={"heard_at": adding.excluded.heard_at}
+        index_elements=["network", "collector"],
+        set_={"heard_at": adding.excluded.heard_at},
+        where=~_NEWER,
     )
     for dialect, insert in (("sqlite", sqlite.insert), ("postgresql", postgresql.insert))
 }
@@ -131,7 +139,7 @@ def add(connection: Connection, incoming: Sequence[Incoming], now: datetime) -> 
     announce(connection, {key.network for key in first}, now)
     added = _insert(connection, first, now)
     touch(connection, {key.network for key in added})
-    _hear(connection, sorted({(key.network, key.collector) for key in added}), now)
+    _hear(connection, added, now)
     kept = {key: (number, first[key].digest) for key, number in added.items()}
     kept |= {key: _same(connection, key) for key in first if key not in added}
     receipts = []
@@ -183,9 +191,14 @@ def announce(connection: Connection, names: Collection[str], now: datetime) -> N
     upsert(connection, networks, rows, keep=list(fresh))
 
 
-def _hear(connection: Connection, whom: Sequence[tuple[str, str]], now: datetime) -> None:
-    if whom:
-        rows = [{"network": name, "collector": who, "heard_at": now} for name, who in whom]
+def _hear(connection: Connection, added: Collection[_Key], now: datetime) -> None:
+    """Note which collectors were heard: those of which this is the newest."""
+    highest = {(key.network, key.collector): key.sequence for key in sorted(added)}
+    rows = [
+        {"network": network, "collector": collector, "highest": sequence, "heard_at": now}
+        for (network, collector), sequence in highest.items()
+    ]
+    if rows:
         connection.execute(_HEAR[connection.dialect.name], rows)
 
 
@@ -245,8 +258,8 @@ def newest(connection: Connection, network: str) -> int:
 
 
 def collectors(connection: Connection, network: str) -> list[dict[str, Any]]:
-    """Each collector of a network, with its newest snapshot by sequence, when it was last heard,
-    and how many came in since then that are older by sequence, and so change nothing."""
+    """Each collector of a network, with its newest snapshot by sequence, and how many came in since
+    then that are older by sequence."""
     latest = (
         select(snapshots.c.collector, func.max(snapshots.c.sequence).label("sequence"))
         .where(snapshots.c.network == network)
@@ -267,22 +280,12 @@ def collectors(connection: Connection, network: str) -> list[dict[str, Any]]:
             snapshots.c.sequence,
             snapshots.c.observed_at,
             snapshots.c.received_at,
-            heard.c.heard_at,
             overtaken.label("overtaken"),
         )
         .join(
-            heard,
-            and_(
-                heard.c.network == snapshots.c.network,
-                heard.c.collector == snapshots.c.collector,
-            ),
-        )
-        .join(
             latest,
-            and_(
-                snapshots.c.collector == latest.c.collector,
-                snapshots.c.sequence == latest.c.sequence,
-            ),
+            (snapshots.c.collector == latest.c.collector)
+            & (snapshots.c.sequence == latest.c.sequence),
         )
         .where(snapshots.c.network == network)
         .order_by(snapshots.c.collector)
@@ -291,13 +294,13 @@ def collectors(connection: Connection, network: str) -> list[dict[str, Any]]:
 
 
 def last_heard(connection: Connection, network: str) -> dict[str, datetime]:
-    """When anything of each collector last came in, in whatever order."""
+    """When each collector last told something newer than all before."""
     query = select(heard.c.collector, heard.c.heard_at).where(heard.c.network == network)
     return {row.collector: row.heard_at for row in connection.execute(query)}
 
 
 def silent(connection: Connection, since: datetime) -> dict[str, set[str]]:
-    """The collectors of each network of which nothing has come in since then."""
+    """The collectors of each network of which nothing newer has come in since then."""
     query = select(heard.c.network, heard.c.collector).where(heard.c.heard_at < since)
     found: dict[str, set[str]] = {}
     for network, collector in connection.execute(query):

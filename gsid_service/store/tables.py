@@ -79,7 +79,7 @@ collectors = Table(
     metadata,
     Column("network", Name, ForeignKey("networks.name"), primary_key=True),
     Column("collector", Name, primary_key=True),
-    Column("heard_at", Instant, nullable=False),  # when anything last came in
+    Column("heard_at", Instant, nullable=False),  # when its newest came in
     Index("ix_collectors_heard_at", "heard_at"),
 )
 

@@ -124,6 +124,7 @@ def test_a_bad_model_stops_the_start(tmp_path: Path, broken: str) -> None:
     url = f"sqlite:///{tmp_path / 'gsid.db'}"
     done = gsid("serve", "--port", "0", GSID_DATABASE_URL=url, GSID_MODEL_FOLDER=str(folder))
     assert_refused(done, "model", str(folder))
+    assert not (tmp_path / "gsid.db").exists()
 
 
 def test_a_damaged_model_is_found_when_settings_are_checked(tmp_path: Path) -> None:

@@ -114,14 +114,31 @@ def test_the_collectors_of_one_network_are_told_apart(database: Database) -> Non
     add(database, snapshot(3), snapshot(9, complete=False), snapshot(1, collector="c2"))
     add(database, snapshot(99, network="other"))
     assert chains(database) == {"c1": Chain(3, 9, 2), "c2": Chain(1, 1, 1)}
-    later = NOW + timedelta(microseconds=1)
-    add(database, snapshot(2), now=later)
     with database.read() as connection:
         listed = snapshots.collectors(connection, "net")
-        heard = snapshots.last_heard(connection, "net")
-    told = [(c["collector"], c["sequence"], c["heard_at"], c["overtaken"]) for c in listed]
-    assert told == [("c1", 9, later, 1), ("c2", 1, NOW, 0)]
-    assert heard == {"c1": later, "c2": NOW}
+    told = [(c["collector"], c["sequence"], c["overtaken"]) for c in listed]
+    assert told == [("c1", 9, 0), ("c2", 1, 0)]
+
+
+def test_a_collector_that_counts_anew_is_not_heard(database: Database) -> None:
+    """Nothing that it says is seen: whoever waits for it must learn that it is as good as silent."""
+
+    def heard_after(*sequences: int) -> datetime:
+        nonlocal now
+        now += timedelta(microseconds=1)
+        add(database, *map(snapshot, sequences), now=now)
+        with database.read() as connection:
+            return snapshots.last_heard(connection, "net")["c1"]
+
+    now = NOW
+    assert heard_after(9) == now
+    before = now
+    assert heard_after(1) == heard_after(2, 3) == before
+    with database.read() as connection:
+        (listed,) = snapshots.collectors(connection, "net")
+        assert snapshots.silent(connection, now) == {"net": {"c1"}}
+    assert (listed["sequence"], listed["received_at"], listed["overtaken"]) == (9, before, 3)
+    assert heard_after(11, 10) == now
 
 
 @pytest.mark.parametrize(
