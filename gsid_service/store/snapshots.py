@@ -66,8 +66,8 @@ _INSERT = {
 }
 # Who counts from the beginning again is not heard: nothing of it is seen any more.
 _NEWER = exists().where(
-    snapshots.c.network == heard.c.network,
-    snapshots.c.collector == heard.c.collector,
+    snapshots.c.network == bindparam("of"),
+    snapshots.c.collector == bindparam("who"),
     snapshots.c.sequence > bindparam("highest"),
 )
 _HEAR = {
@@ -195,8 +195,9 @@ def _hear(connection: Connection, added: Collection[_Key], now: datetime) -> Non
     """Note which collectors were heard: those of which this is the newest."""
     highest = {(key.network, key.collector): key.sequence for key in sorted(added)}
     rows = [
-        {"network": network, "collector": collector, "highest": sequence, "heard_at": now}
-        for (network, collector), sequence in highest.items()
+        {"network": of, "collector": who, "heard_at": now}
+        | {"of": of, "who": who, "highest": sequence}
+        for (of, who), sequence in highest.items()
     ]
     if rows:
         connection.execute(_HEAR[connection.dialect.name], rows)

@@ -121,24 +121,22 @@ def test_the_collectors_of_one_network_are_told_apart(database: Database) -> Non
 
 
 def test_a_collector_that_counts_anew_is_not_heard(database: Database) -> None:
-    """Nothing that it says is seen: whoever waits for it must learn that it is as good as silent."""
+    """Nothing of what it says is seen, so it is as good as silent."""
 
     def heard_after(*sequences: int) -> datetime:
-        nonlocal now
-        now += timedelta(microseconds=1)
-        add(database, *map(snapshot, sequences), now=now)
+        add(database, *map(snapshot, sequences), now=NOW + timedelta(seconds=sequences[0]))
         with database.read() as connection:
             return snapshots.last_heard(connection, "net")["c1"]
 
-    now = NOW
-    assert heard_after(9) == now
-    before = now
-    assert heard_after(1) == heard_after(2, 3) == before
+    add(database, snapshot(99, collector="c2"), snapshot(99, network="other"))
+    at_9 = NOW + timedelta(seconds=9)
+    assert heard_after(9) == heard_after(1) == heard_after(2, 3) == at_9
     with database.read() as connection:
-        (listed,) = snapshots.collectors(connection, "net")
-        assert snapshots.silent(connection, now) == {"net": {"c1"}}
-    assert (listed["sequence"], listed["received_at"], listed["overtaken"]) == (9, before, 3)
-    assert heard_after(11, 10) == now
+        listed = snapshots.collectors(connection, "net")[0]
+        silent = snapshots.silent(connection, at_9 + timedelta(seconds=1))
+    assert silent["net"] == {"c1", "c2"}
+    assert (listed["sequence"], listed["received_at"], listed["overtaken"]) == (9, at_9, 3)
+    assert heard_after(11, 10) == NOW + timedelta(seconds=11)
 
 
 @pytest.mark.parametrize(
