@@ -1,6 +1,5 @@
 """From settings to a running server, in reading order."""
 
-import gc
 import logging
 import os
 import signal
@@ -16,6 +15,7 @@ from typing import Any, TextIO, cast
 import structlog
 import uvicorn
 
+from gsid_service import memory
 from gsid_service.api import web
 from gsid_service.api.access import Gate
 from gsid_service.api.connections import OWN_FILES, Bounded, allow_files, files_allowed
@@ -36,7 +36,6 @@ from gsid_service.store import tokens
 from gsid_service.store.database import Database, connect, look
 
 BACKLOG = 2048
-YOUNG_OBJECTS = 10_000  # a snapshot makes about 700, nearly all of which end with its answer
 
 
 class Refused(RuntimeError):
@@ -71,10 +70,7 @@ def serve(
     gate = Gate(database, required)
     app = web.create(service, gate, version, _reloader(service, read_again))
     feed = site.install(app, service) if API in roles else None
-    # What is loaded by now stays: to search all of it for garbage would hold requests up for 0.1 s.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(YOUNG_OBJECTS)
+    memory.settle()
     run = uvicorn.Config(
         app,
         ssl_certfile=settings.server.tls_certificate,
@@ -90,7 +86,8 @@ def serve(
     host, port = listening.getsockname()[:2]
     role = settings.server.role
     structlog.get_logger().info("listening", host=host, port=port, role=role)
-    _Server(run, feed).run(sockets=[listening])
+    with memory.giving_back():
+        _Server(run, feed).run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
@@ -140,7 +137,7 @@ def _load_model(settings: Settings) -> Apart | OnNeed | Here:
         return Apart(*wanted) if settings.server.role == "all" else OnNeed(*wanted)
     except (ValueError, Lost) as error:
         raise Refused(f"model.folder: {error}") from None
-    except OSError as error:  # such as no folder for temporary files
+    except OSError as error:  # such as too many processes
         raise Refused(f"the scoring process cannot be started: {error}") from None
 
 

@@ -21,6 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "config": set(),
     "records": {"schema"},
     "notices": {"records"},
+    "memory": set(),
     "metrics": set(),
     "drift": set(),
     "collect": {"schema", "records", "config"},
@@ -32,7 +33,9 @@ ALLOWED: dict[str, set[str]] = {
     "score": {"schema", "records", "assemble"},
     "verify": {"schema", "records", "simulate"},
     "recent": set(),
-    "diagnose": {"schema", "records", "recent", "simulate", "assemble", "score", "verify"},
+    "diagnose": {
+        *("schema", "records", "memory", "recent", "simulate", "assemble", "score", "verify"),
+    },
     "alert": {"schema", "records"},
     "notify": {"schema", "records", "notices", "alert"},
     "api": {

@@ -276,9 +276,14 @@ def bench_verify(as_json: AsJson = False) -> None:
 
 
 @bench.command("serve")
-def bench_serve(as_json: AsJson = False) -> None:
+def bench_serve(
+    hour: Annotated[
+        bool, typer.Option("--hour", help="Memory alone, for an hour at one snapshot a second.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """The service under load: acknowledgements, time to an alert, memory."""
-    _bench("serve", as_json)
+    _bench("serve", as_json, hour=hour)
 
 
 @bench.command("large")

@@ -1,11 +1,27 @@
-"""From one observation of a network to the next: what differs, and how to put it in."""
+"""What the process that scores is told of a network that it knows, and what it says: only what it
+takes, since most of a network stays as it was."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from gsid_service.diagnose.diagnosis import Diagnosis
 from gsid_service.diagnose.known import Observation, Reference
-from gsid_service.records import Intents
+from gsid_service.records import FactKey, Intents
+
+FORGOTTEN = "forgotten"  # the answer to what differs from what is not remembered
+
+
+class Said(NamedTuple):
+    """The answer without the names of facts, which who asked knows: they are most of it."""
+
+    found: Diagnosis
+    as_before: bool  # whether the facts are those of the last time
+
+
+def named(found: Diagnosis, facts: tuple[FactKey, ...]) -> Diagnosis:
+    """With these as the facts that its rows are about."""
+    return replace(found, values=replace(found.values, facts=facts))
 
 
 class Changed(NamedTuple):

@@ -11,9 +11,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from multiprocessing import forkserver
+from multiprocessing import forkserver, get_context
 from pathlib import Path
+from typing import Any
 
+from gsid_service.diagnose import apart
+from gsid_service.diagnose.answering import answer
 from tests.flow.server import Server, environment
 
 
@@ -66,13 +69,33 @@ class Forked(Server):
         self.parent.stdout.close()  # type: ignore[union-attr]
 
 
-def import_torch_once() -> None:
-    from gsid_service.diagnose.apart import IMPORTED_ONCE
+class Scoring:
+    """A forked process that scores, with as much of `Popen` as is used of one."""
 
-    forkserver.set_forkserver_preload(IMPORTED_ONCE)
+    def __init__(self, *given: Any) -> None:
+        self._process = get_context("forkserver").Process(target=answer, args=given)
+        self._process.start()
+        self.pid = self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, seconds: float | None = None) -> None:
+        self._process.join(seconds)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired("scoring", seconds or 0)
+
+    def kill(self) -> None:
+        self._process.kill()
+
+
+def import_torch_once() -> None:
+    forkserver.set_forkserver_preload([answer.__module__, "gsid_service.score.scorer"])
     forkserver.ensure_running()
     # It is there, but no child of the servers: they would ask in vain how it is.
     forkserver._forkserver.ensure_running = lambda: None  # type: ignore[method-assign]
+    apart.launch = Scoring  # type: ignore[assignment]
 
 
 def main() -> None:
