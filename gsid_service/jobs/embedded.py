@@ -1,6 +1,7 @@
 """Jobs on threads of this one process: one runs cycles and sweeps, one looks for something to tell,
 and one a receiver delivers, so that a slow receiver delays no other."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -73,9 +74,9 @@ class Embedded:
             self._looking.wake()
 
     def _run(self, work: Work) -> None:
-        swept = time.monotonic()
+        swept = -math.inf
         while True:
-            name = self._next(work.sweep_seconds())
+            name = self._next(max(0.0, swept + work.sweep_seconds() - time.monotonic()))
             if self._stopping:
                 return
             try:

@@ -143,7 +143,7 @@ def _shown(url: URL) -> str:
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # transactions begin where we say
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-256"):
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-64"):
         connection.execute(f"PRAGMA {pragma}")
 
 

@@ -58,6 +58,16 @@ def test_time_alone_sweeps() -> None:
     jobs.stop()
 
 
+def test_a_start_sweeps_at_once_and_not_again_before_it_is_time() -> None:
+    jobs, recorded = Embedded(), Recorded()
+    jobs.start(recorded.work(sweep_seconds=3600))
+    until(lambda: recorded.forgotten == 1)
+    jobs.score(["net"])
+    until(lambda: recorded.rounds == ["net"])
+    jobs.stop()
+    assert recorded.swept == 1
+
+
 def test_a_receiver_is_sent_what_waits_and_delays_no_other() -> None:
     slow, quick = Sent(left=1, seconds=0.5), Sent()
     jobs, recorded = Embedded(), Recorded(senders={"slow": slow, "quick": quick})
