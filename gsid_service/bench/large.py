@@ -45,7 +45,7 @@ ALLOWED_MB = 8_000
 AT_ONCE = 100_000  # facts of the one snapshot that these are allowed for
 ACCEPTED_WITHIN, ACCEPTED_MB = 5.0, 1_500
 SCORED_WITHIN = 3_600.0
-LOOK_SECONDS, MEMORY_LOOK_SECONDS = 0.02, 0.1
+LOOK_SECONDS, MEMORY_LOOK_SECONDS = 0.02, 0.5
 
 
 class Told(NamedTuple):
@@ -81,7 +81,7 @@ def _accepted(facts: int) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as (port, process):
         site = Site(design, port, process.pid)
         body = site.body(collector, design.facts, complete=True)
-        with _watching(process.pid) as most:
+        with _watching(process.pid, every=0.1) as most:
             begun = time.perf_counter()
             site.post(body)
             took = time.perf_counter() - begun
@@ -226,12 +226,12 @@ class Site:
 
 
 @contextmanager
-def _watching(pid: int) -> Iterator[list[int]]:
+def _watching(pid: int, every: float = MEMORY_LOOK_SECONDS) -> Iterator[list[int]]:
     """The most memory that a process and its children have had so far, in a list of one."""
     most, ending = [memory(pid)], threading.Event()
 
     def look() -> None:
-        while not ending.wait(MEMORY_LOOK_SECONDS):
+        while not ending.wait(every):
             most[0] = max(most[0], memory(pid))
 
     watcher = threading.Thread(target=look)
