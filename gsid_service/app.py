@@ -36,9 +36,10 @@ from gsid_service.cycle.kept import KeptScores
 from gsid_service.cycle.publish import Shown, publish, show_alerts, show_collectors
 from gsid_service.cycle.turns import log_turns
 from gsid_service.cycle.views import Views, views_at
+from gsid_service.diagnose.apart import NotStarted
 from gsid_service.diagnose.diagnosis import Diagnoser, Diagnosis, Limits
 from gsid_service.ingest.inbox import Inbox
-from gsid_service.jobs import Jobs, Work
+from gsid_service.jobs import Away, Jobs, Work
 from gsid_service.jobs.embedded import Embedded
 from gsid_service.metrics import Metrics
 from gsid_service.notifier import Notifier
@@ -58,6 +59,7 @@ from gsid_service.store.snapshots import Incoming, Outcome, Receipt
 log = structlog.get_logger()
 SWEEP_STEPS = 20
 GIVE_WAY_SECONDS = 0.1
+ROUND_SECONDS = 10.0  # for a round that is under way when the service is stopped
 CHECKS_AT_ONCE = 4  # each takes as long as a cycle, and they take turns with it
 ROLES = API, SCORER, NOTIFIER = "api", "scorer", "notifier"
 EVERY_ROLE = frozenset(ROLES)
@@ -131,7 +133,11 @@ class Service:
     def stop(self) -> None:
         self._stopping.set()
         self.inbox.stop()
+        # A round may end what it does, and one that hangs does not keep the service from ending.
+        patience = threading.Timer(ROUND_SECONDS, self.diagnose.stop)
+        patience.start()
         self.jobs.stop()
+        patience.cancel()
         self.diagnose.stop()
         self.notifier.close()
         self.database.close()
@@ -211,6 +217,9 @@ class Service:
             self._cycle(network)
         except OperationalError:
             raise
+        except NotStarted as error:
+            self.metrics.cycle_failures.labels(name).inc()
+            raise Away(str(error)) from error
         except Exception as error:
             log.exception("cycle failed", network=name)
             self.metrics.cycle_failures.labels(name).inc()

@@ -11,6 +11,7 @@ from gsid_service.alert.decide import Finding
 from gsid_service.app import Service
 from gsid_service.assemble.merge import Merged, extend, merge
 from gsid_service.cycle.findings import finding
+from gsid_service.diagnose.apart import Lost
 from gsid_service.diagnose.known import Observation
 from gsid_service.ingest.candidate import Candidate, WireValue, read_values
 from gsid_service.records import BrokenIntent, FactKey, Move
@@ -27,6 +28,10 @@ Slot = tuple[FactKey, str]
 
 class OtherNetwork(ValueError):
     """The candidate is of another network."""
+
+
+class NotScored(RuntimeError):
+    """There is no process that scores, or it ended over this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,10 @@ def _wrong(
 ) -> Iterator[tuple[Slot, Finding]]:
     """The values that would open an alert, the most suspicious first."""
     limits = service.limits()
-    diagnosis = service.diagnose(seen, limits)
+    try:
+        diagnosis = service.diagnose(seen, limits)
+    except Lost as error:
+        raise NotScored(str(error)) from error
     for value in diagnosis.values:
         if value.score < limits.certain:
             return

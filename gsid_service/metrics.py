@@ -39,7 +39,7 @@ class Metrics:
         )
         self.last_snapshot = self._gauge(
             "gsid_collector_last_snapshot_timestamp_seconds",
-            "When anything of a collector last came in.",
+            "When a collector's newest snapshot, by its sequence, came in.",
             "network",
             "collector",
         )

@@ -25,7 +25,7 @@ from gsid_service.app import API, EVERY_ROLE, SCORER, Service
 from gsid_service.config import RELOADABLE, BadSettings, Server, Settings
 from gsid_service.console import site
 from gsid_service.console.live import Feed
-from gsid_service.diagnose.apart import Apart, Lost, OnNeed
+from gsid_service.diagnose.apart import Apart, NotStarted, OnNeed
 from gsid_service.diagnose.diagnosis import Here
 from gsid_service.drift import at_training
 from gsid_service.jobs import Jobs
@@ -135,8 +135,10 @@ def _load_model(settings: Settings) -> Apart | OnNeed | Here:
         if settings.server.role == SCORER:
             return _in_this_process(*wanted)
         return Apart(*wanted) if settings.server.role == "all" else OnNeed(*wanted)
-    except (ValueError, Lost) as error:
+    except ValueError as error:
         raise Refused(f"model.folder: {error}") from None
+    except NotStarted as error:
+        raise Refused(str(error)) from None
     except OSError as error:  # such as too many processes
         raise Refused(f"the scoring process cannot be started: {error}") from None
 

@@ -1,5 +1,6 @@
 """The cycle on a real database and the shipped model, round by round, on a clock of its own."""
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,11 +17,13 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection
 from structlog.testing import capture_logs
 
+from gsid_service import app
 from gsid_service.alert.decide import acknowledged
 from gsid_service.app import Service
 from gsid_service.assemble.merge import Merged, View, extend, merge
 from gsid_service.config import Alerts, Cycle, Settings
 from gsid_service.cycle import views
+from gsid_service.diagnose.apart import NotStarted
 from gsid_service.diagnose.diagnosis import Detector, Diagnosis, Here, Limits
 from gsid_service.diagnose.known import Observation
 from gsid_service.evaluate.splits import SPLITS
@@ -712,6 +715,64 @@ def test_a_failure_in_one_network_is_kept_and_stops_no_other(watch: Watch, score
     assert b'gsid_cycle_failures_total{network="bad"} 1.0' in watch.metrics.text()
     watch.send([link("R1", "R2", 1)], entities=ROUTERS, network="bad")
     assert watch.cycle("bad").scored > 0
+
+
+class Absent(Here):
+    """A diagnoser of which no process can be started while it is `gone`."""
+
+    gone = True
+
+    def __call__(self, seen: Observation, limits: Limits) -> Diagnosis:
+        if self.gone:
+            raise NotStarted("no memory")
+        return super().__call__(seen, limits)
+
+
+def test_a_network_waits_while_nobody_scores(
+    watch: Watch, scorer: Scorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "PAUSE_SECONDS", 0.01)
+    watch.service.diagnose = absent = Absent(scorer, "absent")
+    watch.send()
+    jobs = watch.service.jobs
+    jobs.start(watch.service._work())
+    watch.service.wake(["net"])
+    wait_until(lambda: b'gsid_cycle_failures_total{network="net"} 3.0' in watch.metrics.text())
+    waits = watch.network()
+    assert (waits.problem, waits.scored) == (None, 0)
+    assert waits.done < waits.news
+    absent.gone = False
+    wait_until(lambda: watch.network().scored > 0)
+    jobs.stop()
+
+
+def test_a_round_that_hangs_does_not_keep_the_service_from_ending(
+    watch: Watch, scorer: Scorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, stopped = threading.Event(), threading.Event()
+
+    class Hanging(Here):
+        def __call__(self, seen: Observation, limits: Limits) -> Diagnosis:  # noqa: ARG002
+            begun.set()
+            assert stopped.wait(10)
+            raise NotStarted("the service is being stopped")
+
+        def stop(self) -> None:
+            stopped.set()
+
+    monkeypatch.setattr(app, "ROUND_SECONDS", 0.1)
+    monkeypatch.setattr(embedded, "PAUSE_SECONDS", 0.01)
+    watch.service.diagnose = Hanging(scorer, "hanging")
+    watch.send()
+    watch.service.jobs.start(watch.service._work())
+    watch.service.wake(["net"])
+    assert begun.wait(10)
+    watch.service.inbox.start()
+    watch.service.stop()
+    assert not watch.service.jobs.alive
+    watch.restart()
+    left = watch.network()
+    assert left.done < left.news, "the next start goes on with it"
 
 
 def test_a_network_that_is_not_known_is_no_failure(watch: Watch) -> None:

@@ -47,6 +47,9 @@ async def apart(service: Service, work: Callable[[], Answer]) -> Answer:
             raise refused(error) from None
         except checks.OtherNetwork as error:
             raise about(422, "network", str(error)) from None
+        except checks.NotScored as error:
+            retry = {"Retry-After": str(BUSY_SECONDS)}
+            raise Problem(503, f"not scored: {error}", (), retry) from None
         finally:
             service.checking.release()
 

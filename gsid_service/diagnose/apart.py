@@ -10,6 +10,8 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -36,7 +38,11 @@ class Told(NamedTuple):
 
 
 class Lost(RuntimeError):
-    """The other process ended, or could not start; the message says why where it could say it."""
+    """The other process ended; the message says why where it could say it."""
+
+
+class NotStarted(Lost):
+    """Another could not be started, through no fault of the network that was asked about."""
 
 
 class Apart:
@@ -54,11 +60,12 @@ class Apart:
                 answer = self._ask(seen, limits)
             except Lost:
                 if self._stopped:
-                    raise
+                    raise NotStarted("the service is being stopped") from None
                 # Once more: it may have ended for another reason than this network.
                 code = self._process.returncode
                 log.warning("the scoring process ended, another is started", exit_code=code)
-                self._start()
+                with _starting():
+                    self._start()
                 answer = self._ask(seen, limits)
         if isinstance(answer, Exception):
             raise answer
@@ -67,8 +74,8 @@ class Apart:
 
     @property
     def pid(self) -> int:
-        """Of the process that scores."""
-        return self._process.pid
+        """Of the process that scores; 0 where there is none."""
+        return self._process.pid if self._process.returncode is None else 0
 
     def stop(self) -> None:
         self._stopped = True
@@ -83,7 +90,8 @@ class Apart:
             told: Any = self._ours.recv()
         except EOFError:
             self._end()
-            raise Lost(f"the scoring process did not start ({self._process.returncode})") from None
+            code = self._process.returncode
+            raise NotStarted(f"the scoring process did not start (exit code {code})") from None
         if isinstance(told, Exception):
             self._end()
             raise told
@@ -112,7 +120,8 @@ class Apart:
             return self._ours.recv()
         except (EOFError, OSError):
             self._end()
-            raise Lost(f"the scoring process ended ({self._process.returncode})") from None
+            code = self._process.returncode
+            raise Lost(f"the scoring process ended (exit code {code})") from None
 
     def _end(self) -> None:
         self._ours.close()
@@ -133,7 +142,7 @@ class OnNeed:
         self.name = model_name(folder)
 
     def __call__(self, seen: Observation, limits: Limits) -> Diagnosis:
-        with self._turn:
+        with self._turn, _starting():
             self._apart = self._apart or Apart(*self._given)
         return self._apart(seen, limits)
 
@@ -146,17 +155,27 @@ class OnNeed:
             self._apart.stop()
 
 
+@contextmanager
+def _starting() -> Iterator[None]:
+    """While the service runs, whatever is wrong may be mended: model files, memory, processes."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise NotStarted(f"the scoring process did not start: {error}") from None
+
+
 def launch(theirs: Connection, folder: Path, threads: int) -> "subprocess.Popen[bytes]":
     """Start a process that answers at this end of a connection."""
     number = theirs.fileno()
     command = ["-P", "-m", "gsid_service.diagnose.answering", str(number), str(folder)]
-    # It finds what this one finds, and nothing (-P) in the folder that we were started in.
-    paths = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    # It finds our package, and (-P) nothing in the folder that the service was started in.
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(  # noqa: S603 (our own program)
         [sys.executable, *command, str(threads)],
         pass_fds=[number],
         stdin=subprocess.DEVNULL,
-        env=paths,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        process_group=0,  # what a terminal sends to the service is not for it
     )
 
 

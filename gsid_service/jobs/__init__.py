@@ -21,11 +21,15 @@ class Sender(Protocol):
         ...
 
 
+class Away(RuntimeError):
+    """What a job needs is away, and may come back; so it waits for its turn again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
     """What jobs run; the same in one process and in many."""
 
-    score: Callable[[str], None]  # a round for one network
+    score: Callable[[str], None]  # a round for one network; may raise `Away`
     sweep: Callable[[], None]  # what time alone asks for
     forget: Callable[[], None]  # what is too old
     sweep_seconds: Callable[[], float]  # how often

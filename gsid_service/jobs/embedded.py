@@ -9,7 +9,7 @@ from datetime import datetime
 
 import structlog
 
-from gsid_service.jobs import Work
+from gsid_service.jobs import Away, Work
 
 log = structlog.get_logger()
 PAUSE_SECONDS = 1.0  # before a database that does not answer is asked again
@@ -86,11 +86,17 @@ class Embedded:
                     swept = time.monotonic()
                     work.sweep()
                     work.forget()
+            except Away as error:
+                log.warning("the cycle goes on", network=name, problem=str(error))
+                self._put_back(name)
             except Exception:
                 # Such as a database that is away, and may come back. What is pending stays so.
                 log.exception("the cycle goes on", network=name)
-                self.score([name] if name is not None else [])
-                time.sleep(PAUSE_SECONDS)
+                self._put_back(name)
+
+    def _put_back(self, name: str | None) -> None:
+        self.score([name] if name is not None else [])
+        time.sleep(PAUSE_SECONDS)
 
     def _next(self, seconds: float) -> str | None:
         """The network that waits longest, once there is one or the time is over."""

@@ -24,7 +24,7 @@ from procrastinate.worker import Worker
 from sqlalchemy import bindparam, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from gsid_service.jobs import Sender, Work
+from gsid_service.jobs import Away, Sender, Work
 from gsid_service.jobs.alive import ALIVE, PAUSE_SECONDS, Alive, Manager
 from gsid_service.jobs.connections import Connection, each_statement_alone, pool_of
 from gsid_service.store import alerts, upkeep
@@ -274,9 +274,12 @@ class Queue:
                 return
 
     def _ran(self, run: Callable[[], object]) -> bool:
-        """Whether the database was there; it may come back, and what is pending stays so."""
+        """Whether what it needs was there; it may come back, and what is pending stays so."""
         try:
             run()
+        except Away as error:
+            log.warning("the cycle goes on", problem=str(error))
+            return False
         except SQLAlchemyError as error:
             log.warning("the database does not answer", problem=str(error).splitlines()[0])
             return False

@@ -6,9 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
-from gsid_service.diagnose.diagnosis import Diagnosis, Limits
+from gsid_service.diagnose.apart import Lost
+from gsid_service.diagnose.diagnosis import Diagnosis, Here, Limits
 from gsid_service.diagnose.known import Observation
-from tests.api.inside import NET, NETWORK, ROUTE, Inside
+from tests.api.inside import NET, NETWORK, ROUTE, Differs, Inside
 from tests.flow.network import small
 
 BACKUP = {"predicate": "bgp_route", "args": ["AS65101@R2", "203.0.113.0/24"]}
@@ -134,6 +135,17 @@ def test_other_refusals(net: Inside) -> None:
     header = {"Content-Type": "application/json"}
     assert post(f"{NETWORK}/check", content=b"{", headers=header).status_code == 400
     assert post(f"{NETWORK}/check", content=b"{}").status_code == 415
+
+
+def test_without_a_process_that_scores_a_check_is_told_to_come_again(net: Inside) -> None:
+    class Gone(Here):
+        def __call__(self, seen: Observation, limits: Limits) -> Diagnosis:  # noqa: ARG002
+            raise Lost("the scoring process ended (exit code -9)")
+
+    net.service.diagnose = Gone(Differs(), "gone")
+    answer = ask(net, value(50))
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert answer.json()["detail"] == "not scored: the scoring process ended (exit code -9)"
 
 
 def test_too_many_checks_at_once_are_told_to_come_again(net: Inside) -> None:

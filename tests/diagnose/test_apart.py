@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,7 +14,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from gsid_service.diagnose.apart import Apart, Lost
+from gsid_service.diagnose import apart as apart_module
+from gsid_service.diagnose.apart import Apart, Lost, NotStarted
 from gsid_service.diagnose.diagnosis import Diagnosis, Limits, diagnose
 from gsid_service.diagnose.known import Observation, Reference
 from gsid_service.diagnose.update import Update
@@ -92,6 +94,54 @@ def test_a_network_that_ends_it_again_is_given_up_and_the_next_is_answered(apart
         apart(ending, Limits())
     assert [line["exit_code"] for line in logged if line["log_level"] == "warning"] == [7]
     assert apart(SEEN, Limits()).values
+
+
+def test_where_no_other_can_be_started_the_next_to_ask_tries_again(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    model.symlink_to(MODEL)
+    process = Apart(model, threads=1)
+    model.unlink()
+    os.kill(process.pid, signal.SIGKILL)
+    with capture_logs():
+        for _ in range(2):
+            with pytest.raises(NotStarted, match=str(model)):
+                process(SEEN, Limits())
+            assert process.pid == 0
+        model.symlink_to(MODEL)
+        assert process(SEEN, Limits()).values
+    process.stop()
+
+
+def test_one_that_hangs_is_ended_by_a_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart_module, "ENDING_SECONDS", 0.1)
+    process, told = Apart(MODEL, threads=1), list[type]()
+
+    def ask() -> None:
+        try:
+            process(SEEN, Limits())
+        except NotStarted as error:
+            told.append(type(error))
+
+    asking = threading.Thread(target=ask)
+    child = process.pid
+    os.kill(child, signal.SIGSTOP)
+    asking.start()
+    process.stop()
+    asking.join(10)
+    assert told == [NotStarted]
+    assert not is_running(child)
+
+
+def test_it_takes_nothing_from_the_folder_that_it_is_started_in(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise SystemExit(3)")
+    code = (
+        "from pathlib import Path; from gsid_service.diagnose.apart import Apart; "
+        f"one = Apart(Path({str(MODEL)!r}), 1); print(one.name); one.stop()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.split()[-1:]) == (0, ["gsid-1"]), done.stderr
 
 
 def test_signals_that_go_to_all_processes_do_not_end_it(apart: Apart) -> None:

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text, update
 from structlog.testing import capture_logs
 
-from gsid_service.jobs import postgres
+from gsid_service.jobs import Away, postgres
 from gsid_service.jobs.postgres import NOTIFIER, SCORE, SCORER, Queue, Wanted
 from gsid_service.records import Status
 from gsid_service.store import alerts, networks, snapshots
@@ -245,6 +245,23 @@ def test_work_goes_on_after_the_database_was_away(
         assert queue.alive
         until(lambda: waiting(database) == [], 10)
     assert recorded.most_at_once == 1
+
+
+def test_a_round_that_lacks_what_it_needs_is_tried_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "PAUSE_SECONDS", 0.1)
+    lacking = iter([True, False])
+
+    def during(_: str) -> None:
+        if next(lacking):
+            raise Away("no process scores")
+
+    recorded = Recorded(during)
+    with working(database, recorded) as queue:
+        queue.score(["net"])
+        until(lambda: recorded.rounds == ["net", "net"])
+        until(lambda: waiting(database) == [])
 
 
 def test_a_connection_of_its_own_reads_the_same_jobs(database: Database) -> None:
