@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.chromium import Watch
 from tests.browser.conftest import Visit
@@ -156,3 +156,21 @@ def test_a_server_that_goes_away_and_comes_back(lost: Page, lonely: Server) -> N
     assert lost.evaluate("window.loadedOnce")
     net.see(RIGHT)
     expect(lost.get_by_text("Nothing is open.")).to_be_visible()
+
+
+def test_a_map_is_drawn_once_its_server_answers(lost: Page, lonely: Server) -> None:
+    net, tries = Small(lonely, "undrawn"), 0
+    net.see(RIGHT)
+
+    def answer(route: Route) -> None:
+        nonlocal tries
+        tries += 1
+        if tries <= 3:  # which takes longer than most restarts
+            route.abort()
+        else:
+            route.continue_()
+
+    lost.route(f"**{net.path}/map", answer)
+    lost.goto(net.path)
+    expect(lost.locator(".edge.bgp_route")).not_to_have_count(0)
+    assert tries == 4

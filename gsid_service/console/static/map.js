@@ -14,7 +14,7 @@ const CROWDED = 0.27; // of the way to the next router, which a router may take
 const MANY_ROUTES = 120; // lines, from which they step back
 const PLAIN = 1.2; // units a pixel at which things have the size that is in the style
 const LARGEST = 1.6; // times that size, on small screens
-const PAUSES = [250, 1000, 4000]; // ms before what a server did not answer is asked again
+const PAUSES = [250, 1000, 4000]; // ms before what a server did not answer is asked again; the last stays
 
 function shape(name, attributes, parent) {
   const element = document.createElementNS(SVG, name);
@@ -23,18 +23,17 @@ function shape(name, attributes, parent) {
   return element;
 }
 
-// What the server says, or null. One that is just being started anew is asked again.
+// What the server says, or null. One that is away is asked again until it is back.
 async function told(url) {
-  for (const pause of PAUSES) {
+  for (let turn = 0; ; turn += 1) {
     try {
       const response = await fetch(url, { headers: { accept: "application/json" } });
       return response.ok ? await response.json() : null;
     } catch (error) {
       if (!(error instanceof TypeError)) throw error; // which is what a lost connection is
-      await new Promise((done) => setTimeout(done, pause));
+      await new Promise((done) => setTimeout(done, PAUSES[turn] ?? PAUSES.at(-1)));
     }
   }
-  return null;
 }
 
 async function drawMap(map) {
