@@ -84,8 +84,8 @@ class Apart:
     def _start(self) -> None:
         self._told = Recent[Told](ROOM)
         self._ours, theirs = Pipe()
-        self._process = launch(theirs, *self._given)
-        theirs.close()
+        with theirs:  # which nobody holds on to where it cannot be started: who asks then must know
+            self._process = launch(theirs, *self._given)
         try:
             told: Any = self._ours.recv()
         except EOFError:

@@ -112,6 +112,24 @@ def test_where_no_other_can_be_started_the_next_to_ask_tries_again(tmp_path: Pat
     process.stop()
 
 
+def test_where_no_process_can_be_made_nobody_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    process, refused = Apart(MODEL, threads=1), list[NotStarted]()
+
+    def no_room(*_: object) -> subprocess.Popen[bytes]:
+        raise BlockingIOError("no more processes")
+
+    with monkeypatch.context() as patched, capture_logs():
+        patched.setattr(apart_module, "launch", no_room)
+        os.kill(process.pid, signal.SIGKILL)
+        for _ in range(2):
+            with pytest.raises(NotStarted, match="no more processes") as caught:
+                process(SEEN, Limits())
+            refused.append(caught.value)  # with all that its frames hold
+    with capture_logs():
+        assert process(SEEN, Limits()).values
+    process.stop()
+
+
 def test_one_that_hangs_is_ended_by_a_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apart_module, "ENDING_SECONDS", 0.1)
     process, told = Apart(MODEL, threads=1), list[type]()
